@@ -111,6 +111,45 @@ fn what_orders_jobs() {
     js.wait(add(&js, &score));
 }
 
+/// Goal: what a job does in a scope comes before what comes after the job, in whichever order the two were
+/// scheduled; what nothing orders with the job does not. Method: a frame that is scheduled at once, and its
+/// first job divides its work; once more with a writer beside it.
+#[test]
+fn jobs_of_a_scope_come_before_what_comes_after_its_opener() {
+    let js = checked();
+    for stranger in [false, true] {
+        let (score, gate) = (js.share("score", 0), js.event("gate"));
+        let theirs = score.clone();
+        let divide = js.job("divide").after(gate.id()).run(move |cx| {
+            let theirs = &theirs;
+            cx.scope(|scope| {
+                let half = scope.job("half").writes(theirs);
+                half.try_schedule(|_, score| *score += 1).map(|_| ())
+            })
+        });
+        let last = if stranger {
+            let other = js.job("other").after(gate.id()).writes(&score);
+            let other = other.schedule(|_, score| *score += 1);
+            let last = js.job("last").after(divide.id()).after(other);
+            last.writes(&score).schedule(|_, score| *score += 1)
+        } else {
+            let last = js.job("last").after(divide.id()).writes(&score);
+            last.schedule(|_, score| *score *= 10)
+        };
+        gate.complete();
+        match divide.wait() {
+            Ok(()) => assert!(!stranger),
+            Err(error) => {
+                let text = error.to_string();
+                assert!(stranger && text.starts_with("'half' ("), "{text}");
+                assert!(text.contains("and 'other' ("), "{text}");
+            }
+        }
+        js.wait(last);
+        assert_eq!(*score.read(), if stranger { 2 } else { 10 });
+    }
+}
+
 /// Goal: an edge that is added later counts. Method: a job that waits for an event gets one, and with it what
 /// comes after that job.
 #[test]

@@ -35,6 +35,8 @@ struct Call {
     accesses: Vec<Access>,
     /// The calls whose jobs it comes after.
     preds: Vec<usize>,
+    /// The job that opened its scope in its body, or that takes the guard there.
+    within: Option<usize>,
     outcome: Outcome,
 }
 
@@ -73,7 +75,12 @@ impl Notes {
     }
 
     /// A call begins. Its number.
-    pub(super) fn begin(&self, accesses: &[Access], preds: &[usize]) -> usize {
+    pub(super) fn begin(
+        &self,
+        accesses: &[Access],
+        preds: &[usize],
+        within: Option<usize>,
+    ) -> usize {
         self.with_calls(|calls| {
             calls.push(Call {
                 begin: self.now(),
@@ -81,6 +88,7 @@ impl Notes {
                 dropped: None,
                 accesses: accesses.to_vec(),
                 preds: preds.to_vec(),
+                within,
                 outcome: Outcome::Pending,
             });
             calls.len() - 1
@@ -155,8 +163,9 @@ impl Notes {
         self.with_calls(|calls| calls.iter().filter(|call| call.dropped.is_none()).count() as u64)
     }
 
-    /// The same notes without the waits, without what comes after what, and with a wait for each job at once.
-    pub(super) fn with_less(&self) -> [Notes; 3] {
+    /// The same notes without the waits, without what comes after what, without the openers of scopes, and
+    /// with a wait for each job at once.
+    pub(super) fn with_less(&self) -> [Notes; 4] {
         let all = || self.with_calls(|calls| calls.clone());
         let notes = |calls: Vec<Call>, waits: Vec<Waited>| Notes {
             calls: Mutex::new(calls),
@@ -168,6 +177,10 @@ impl Notes {
         for call in &mut unordered {
             call.preds.clear();
         }
+        let mut unopened = all();
+        for call in &mut unopened {
+            call.within = None;
+        }
         let at_once = all().into_iter().enumerate().map(|(job, call)| Waited {
             job,
             begin: call.end,
@@ -176,7 +189,8 @@ impl Notes {
         let at_once = at_once.collect();
         [
             notes(all(), Vec::new()),
-            notes(unordered, waits),
+            notes(unordered, waits.clone()),
+            notes(unopened, waits),
             notes(all(), at_once),
         ]
     }
@@ -186,7 +200,8 @@ impl Notes {
         let calls = self.with_calls(|calls| calls.clone());
         let waits = self.waits.lock().expect("nothing panics inside");
         let court = Court {
-            before: before(&calls),
+            before: over_with(&calls, |call| calls[call].preds.clone()),
+            at_end: over_with(&calls, |call| vec![call]),
             calls: &calls,
             waits: &waits,
         };
@@ -194,25 +209,28 @@ impl Notes {
     }
 }
 
-/// For each call: which jobs come before its job.
-fn before(calls: &[Call]) -> Vec<Vec<bool>> {
-    let mut before: Vec<Vec<bool>> = Vec::new();
-    for call in calls {
-        let mut own = vec![false; calls.len()];
-        for &pred in &call.preds {
-            own[pred] = true;
-            let theirs = before[pred].iter().enumerate();
-            theirs.for_each(|(job, is_before)| own[job] |= is_before);
+/// For each call: which jobs are over when these and what ends before them are.
+fn over_with(calls: &[Call], from: impl Fn(usize) -> Vec<usize>) -> Vec<Vec<bool>> {
+    let inner = |outer| (0..calls.len()).filter(move |&call| calls[call].within == Some(outer));
+    let of = |call| {
+        let (mut over, mut stack) = (vec![false; calls.len()], from(call));
+        while let Some(job) = stack.pop() {
+            if !std::mem::replace(&mut over[job], true) {
+                stack.extend(calls[job].preds.iter().copied().chain(inner(job)));
+            }
         }
-        before.push(own);
-    }
-    before
+        over
+    };
+    (0..calls.len()).map(of).collect()
 }
 
 struct Court<'c> {
     calls: &'c [Call],
     waits: &'c [Waited],
+    /// For each call: which jobs are over when its job begins.
     before: Vec<Vec<bool>>,
+    /// And when it ends.
+    at_end: Vec<Vec<bool>>,
 }
 
 impl Court<'_> {
@@ -223,7 +241,7 @@ impl Court<'_> {
 
     /// Whether a wait for the job, or for one that comes after it, passes this test.
     fn waited(&self, job: usize, test: impl Fn(&Waited) -> bool) -> bool {
-        let reaches = |wait: &&Waited| wait.job == job || self.before[wait.job][job];
+        let reaches = |wait: &&Waited| self.at_end[wait.job][job];
         self.waits.iter().filter(reaches).any(test)
     }
 
@@ -243,6 +261,7 @@ impl Court<'_> {
                 let is_right = earlier.outcome == Outcome::Accepted
                     && self.collide(other, number)
                     && !self.before[number][other]
+                    && !self.before[other][number]
                     && earlier.begin < call.end
                     && !self.waited(other, |wait| wait.end < call.begin);
                 is_right

@@ -33,6 +33,8 @@ struct World<P: Platform> {
 struct Place<'o> {
     /// What the job comes after in whose body it is scheduled.
     outer: &'o [usize],
+    /// That job, if this one is of a scope in its body, or is a guard there.
+    within: Option<usize>,
     /// It is of a scope, and comes after nothing else, and nothing after it.
     in_scope: bool,
     depth: usize,
@@ -41,6 +43,7 @@ struct Place<'o> {
 impl Place<'_> {
     const OUTSIDE: Place<'static> = Place {
         outer: &[],
+        within: None,
         in_scope: false,
         depth: 0,
     };
@@ -48,6 +51,7 @@ impl Place<'_> {
 
 struct Body<P: Platform> {
     world: Arc<World<P>>,
+    number: usize,
     preds: Vec<usize>,
     seed: u64,
     depth: usize,
@@ -62,12 +66,18 @@ impl<P: Platform> Body<P> {
         }
         let place = Place {
             outer: &self.preds,
+            within: None,
             in_scope: false,
             depth: 1,
         };
+        let inside = Place {
+            within: Some(self.number),
+            ..place
+        };
         match random.below(8) {
             0 | 1 => _ = self.world.schedule(random, place, |name| cx.job(name)),
-            2 => self.world.scope(random, place, cx),
+            2 => self.world.scope(random, inside, cx),
+            3 => self.world.guard(random, inside),
             _ => {}
         }
     }
@@ -121,10 +131,11 @@ impl<P: Platform> World<P> {
         let some: Vec<_> = (0..count).filter_map(|_| self.notes.pick(random)).collect();
         let mut preds: Vec<usize> = some.iter().map(|(number, _)| *number).collect();
         preds.extend(place.outer);
-        let call = self.notes.begin(&accesses, &preds);
+        let call = self.notes.begin(&accesses, &preds, place.within);
         let job = describe(format!("j{call}")).after_all(some.iter().map(|(_, id)| *id));
         let body = Body {
             world: self.clone(),
+            number: call,
             preds,
             seed: random.next(),
             depth: place.depth,
@@ -185,7 +196,7 @@ impl<P: Platform> World<P> {
             match random.below(11) {
                 0 | 1 => self.wait(random),
                 2 => self.js.enter(|cx| self.scope(random, Place::OUTSIDE, cx)),
-                3 => self.guard(random),
+                3 => self.guard(random, Place::OUTSIDE),
                 _ => _ = self.schedule(random, Place::OUTSIDE, |name| self.js.job(name)),
             }
         }
@@ -201,14 +212,15 @@ impl<P: Platform> World<P> {
     }
 
     /// Takes a guard, and drops it.
-    fn guard(&self, random: &mut Random) {
+    fn guard(&self, random: &mut Random, place: Place<'_>) {
         let access = Access {
             piece: random.below(PIECES),
             kind: *random.pick(&[AccessKind::Reads, AccessKind::Writes]),
             part: 0..ITEMS,
         };
         let data = &self.data[access.piece];
-        let call = self.notes.begin(std::slice::from_ref(&access), &[]);
+        let accesses = std::slice::from_ref(&access);
+        let call = self.notes.begin(accesses, place.outer, place.within);
         macro_rules! hold {
             ($taken:expr) => {{
                 let taken = $taken;
@@ -230,7 +242,7 @@ impl<P: Platform> World<P> {
 #[derive(Default)]
 struct Sums {
     jobs: AtomicU64,
-    without: [AtomicU64; 3],
+    without: [AtomicU64; 4],
 }
 
 fn program<P: Platform>(platform: &P, js: JobSystem<P>, seed: u64, sums: &Sums) {

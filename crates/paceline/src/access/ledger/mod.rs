@@ -3,7 +3,6 @@
 #![doc = include_str!("README.md")]
 
 mod jobs;
-mod reach;
 mod resource;
 
 use smallvec::SmallVec;
@@ -12,7 +11,7 @@ use super::{AccessKind, Conflict, Conflicting, Declared};
 use crate::access::fault::{AccessError, AccessFault, Outside};
 use crate::store::{CallSite, Label, Map, Ticket};
 use jobs::{JobRef, Jobs};
-use resource::{Guarded, Resource};
+use resource::{Guarded, Order, Resource};
 
 /// A job that is about to be scheduled.
 pub(crate) struct Planned<'a> {
@@ -24,6 +23,8 @@ pub(crate) struct Planned<'a> {
     pub(crate) inside: &'a [Ticket],
     /// The scope that it belongs to.
     pub(crate) scope: Option<Ticket>,
+    /// The job that opened that scope, the one that opened the scope around it, and so on: they end after it.
+    pub(crate) openers: &'a [Ticket],
     pub(crate) accesses: &'a [Declared],
     /// Dependencies that are missing are added.
     pub(crate) is_auto: bool,
@@ -32,6 +33,10 @@ pub(crate) struct Planned<'a> {
 /// What the ledger has found out about a job that may be scheduled.
 pub(crate) struct PassedCheck {
     preds: SmallVec<[JobRef; 8]>,
+    /// The job that opened its scope.
+    opener: Option<JobRef>,
+    /// Jobs that it collides with and that come after its opener, and so after it.
+    later: SmallVec<[JobRef; 2]>,
     /// Jobs that it has to come after besides those that it was told.
     pub(crate) added: SmallVec<[Ticket; 4]>,
 }
@@ -46,13 +51,18 @@ struct Open {
     part: std::ops::Range<usize>,
 }
 
+/// A scope that has not ended.
+struct OpenScope {
+    opener: Option<JobRef>,
+    jobs: Vec<JobRef>,
+}
+
 #[derive(Default)]
 pub(crate) struct Ledger {
     jobs: Jobs,
     resources: Vec<Option<Resource>>,
     free: Vec<u64>,
-    /// The jobs of each scope.
-    scopes: Map<Ticket, Vec<JobRef>>,
+    scopes: Map<Ticket, OpenScope>,
     last_guard: u64,
     /// How many jobs there were when those that do not matter were last forgotten.
     swept: usize,
@@ -115,13 +125,34 @@ impl Ledger {
         }
         let mut passed = PassedCheck {
             preds: self.preds_of(job.after, job.inside),
+            opener: job.openers.iter().find_map(|&job| self.jobs.find(job)),
+            later: SmallVec::new(),
             added: SmallVec::new(),
         };
-        let mut open = self.open(job.accesses);
-        if open.is_empty() {
-            return Ok(passed);
+        let open = self.open(job.accesses);
+        self.settle(job, open, &mut passed)?;
+        if !passed.later.is_empty() {
+            passed.later.clear();
+            let all = self.open_with_replaced(job.accesses, &passed.preds);
+            self.settle(job, all, &mut passed)?;
         }
-        let down_to = open.iter().map(|open| open.serial).min().unwrap_or(0);
+        Ok(passed)
+    }
+
+    /// Finds out where the job stands among the uses that it collides with, and adds the dependencies that it
+    /// asks for.
+    ///
+    /// # Errors
+    /// The first of them that is in no order with it.
+    fn settle(
+        &mut self,
+        job: &Planned<'_>,
+        mut open: SmallVec<[Open; 8]>,
+        passed: &mut PassedCheck,
+    ) -> Result<(), AccessError> {
+        let Some(down_to) = open.iter().map(|open| open.serial).min() else {
+            return Ok(());
+        };
         let all = open.iter().map(|open| open.by);
         self.jobs.find_among(&passed.preds, all, down_to);
         open.sort_by_key(|open| std::cmp::Reverse(open.serial));
@@ -130,9 +161,16 @@ impl Ledger {
             if self.jobs.was_found(open.by) {
                 continue;
             }
-            // A scope's job is waited for in the body that it is scheduled in.
+            let opener = passed.opener;
+            if opener.is_some_and(|opener| self.jobs.follows(open.by, opener)) {
+                passed.later.push(open.by);
+                continue;
+            }
+            // A scope's job is waited for in the body that it is scheduled in. It cannot come after that
+            // job, nor after one that waits for that job.
             let is_held = job.scope.is_some() && self.is_inside(job, open.by);
-            if !job.is_auto || is_held {
+            let waits = |opener| job.is_auto && self.jobs.outlasts(open.by, opener);
+            if !job.is_auto || is_held || opener.is_some_and(waits) {
                 return Err(self.conflict(job, open));
             }
             self.jobs.find_one(open.by);
@@ -140,7 +178,35 @@ impl Ledger {
             passed.preds.push(open.by);
             passed.added.extend(self.jobs.ticket(open.by));
         }
-        Ok(passed)
+        Ok(())
+    }
+
+    /// The same with replaced uses, at the beginning of another search from `preds`: the last one has left
+    /// out what was scheduled before those that it looked for.
+    #[cold]
+    fn open_with_replaced(
+        &mut self,
+        accesses: &[Declared],
+        preds: &[JobRef],
+    ) -> SmallVec<[Open; 8]> {
+        self.jobs.begin_search();
+        for &pred in preds {
+            self.jobs.find_one(pred);
+        }
+        let mut open = self.open(accesses);
+        for (number, access) in accesses.iter().enumerate() {
+            let resource = self.resource(access.resource);
+            for one in resource.into_iter().flat_map(|of| of.replaced(access)) {
+                open.extend(self.jobs.serial(one.old.by).map(|serial| Open {
+                    by: one.old.by,
+                    serial,
+                    access: number,
+                    kind: one.kind,
+                    part: one.old.part.clone(),
+                }));
+            }
+        }
+        open
     }
 
     /// The uses that these accesses collide with, and that are not known to come before without a search.
@@ -224,14 +290,26 @@ impl Ledger {
     ) {
         let job = self.jobs.add(ticket, planned.label, &passed.preds);
         let jobs = &self.jobs;
+        let order = Order {
+            jobs,
+            later: &passed.later,
+        };
+        let matters = |job| jobs.serial(job).is_some();
+        let may_begin = |job| jobs.ticket(job).is_some_and(|ticket| !is_over(ticket));
         for access in planned.accesses {
             if let Some(Some(resource)) = self.resources.get_mut(access.resource as usize) {
-                let is_before = |other| jobs.was_found(other) || jobs.serial(other).is_none();
-                resource.note(job, access, is_before);
+                resource.note(job, access, &order);
+                resource.forget_replaced_if_due(matters, may_begin);
             }
         }
         if let Some(scope) = planned.scope {
-            self.scopes.get_or_insert(scope, Vec::new()).push(job);
+            let opener = passed.opener;
+            let jobs = Vec::new();
+            let open = self.scopes.get_or_insert(scope, OpenScope { opener, jobs });
+            open.jobs.push(job);
+            if let Some(opener) = opener {
+                self.jobs.add_inner(opener, job);
+            }
         }
         self.sweep_if_due(is_over);
     }
@@ -255,8 +333,14 @@ impl Ledger {
 
     /// All jobs of the scope were waited for.
     pub(crate) fn scope_ended(&mut self, scope: Ticket) {
-        for job in self.scopes.remove(&scope).unwrap_or_default() {
+        let Some(ended) = self.scopes.remove(&scope) else {
+            return;
+        };
+        for job in ended.jobs {
             self.jobs.forget_with_ancestors(job);
+        }
+        if let Some(opener) = ended.opener {
+            self.jobs.scope_ended(opener);
         }
     }
 
@@ -302,12 +386,35 @@ impl Ledger {
         inside: &[Ticket],
     ) -> Option<Conflicting> {
         let preds = self.preds_of(&[], inside);
-        let mut open = self.open(std::slice::from_ref(access));
+        let within = inside.iter().find_map(|&job| self.jobs.find(job));
+        let accesses = std::slice::from_ref(access);
+        let mut has_later = false;
+        let open = self.open(accesses);
+        let other = self.first_unordered(&preds, within, open, &mut has_later);
+        if other.is_some() || !has_later {
+            return other;
+        }
+        let all = self.open_with_replaced(accesses, &preds);
+        self.first_unordered(&preds, within, all, &mut has_later)
+    }
+
+    /// The newest of these uses that is in no order with what comes after `preds`, and ends with `within`.
+    fn first_unordered(
+        &mut self,
+        preds: &[JobRef],
+        within: Option<JobRef>,
+        mut open: SmallVec<[Open; 8]>,
+        has_later: &mut bool,
+    ) -> Option<Conflicting> {
         let down_to = open.iter().map(|open| open.serial).min()?;
         let all = open.iter().map(|open| open.by);
-        self.jobs.find_among(&preds, all, down_to);
+        self.jobs.find_among(preds, all, down_to);
         open.sort_by_key(|open| std::cmp::Reverse(open.serial));
-        let other = open.iter().find(|open| !self.jobs.was_found(open.by))?;
+        let other = open.iter().find(|open| {
+            let is_later = within.is_some_and(|within| self.jobs.follows(open.by, within));
+            *has_later |= is_later;
+            !is_later && !self.jobs.was_found(open.by)
+        })?;
         Some(self.other(other))
     }
 
@@ -321,15 +428,18 @@ impl Ledger {
 
     fn sweep(&mut self, is_over: impl Fn(Ticket) -> bool) {
         let jobs = &self.jobs;
+        let matters = |job| jobs.serial(job).is_some();
+        let may_begin = |job| jobs.ticket(job).is_some_and(|ticket| !is_over(ticket));
         for resource in self.resources.iter_mut().flatten() {
-            resource.retain(|job| jobs.serial(job).is_some());
+            resource.retain(matters);
+            resource.forget_replaced(matters, may_begin);
         }
         let users = self.resources.iter().flatten().flat_map(Resource::users);
         let users: Vec<JobRef> = users.collect();
-        self.jobs.sweep(&users, is_over);
+        self.jobs.sweep(&users, &is_over);
         let jobs = &self.jobs;
-        for of_scope in self.scopes.values_mut() {
-            of_scope.retain(|&job| jobs.serial(job).is_some());
+        for scope in self.scopes.values_mut() {
+            scope.jobs.retain(|&job| jobs.serial(job).is_some());
         }
         self.swept = self.jobs.live();
     }

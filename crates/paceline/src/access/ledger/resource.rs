@@ -3,12 +3,15 @@
 //! A job that writes a part comes after all that touched this part before. So whatever comes after that job
 //! comes after those, too, and whatever does not, collides with that job. Therefore it takes their place for
 //! its part, exactly.
+//!
+//! A job of a scope may come before jobs that were scheduled earlier: those that come after the job that
+//! opened the scope. It cannot rely on them, and looks at the uses, too, that theirs have replaced.
 
 use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::jobs::JobRef;
+use super::jobs::{JobRef, Jobs};
 use crate::access::{AccessKind, Declared};
 use crate::store::CallSite;
 
@@ -39,6 +42,32 @@ impl Use {
     }
 }
 
+/// A use, and the job that took its place.
+pub(super) struct Replaced {
+    pub(super) old: Use,
+    pub(super) kind: AccessKind,
+    /// While it has not begun, jobs may be scheduled that come before it.
+    instead: JobRef,
+}
+
+/// Where a job that is noted stands among the others.
+pub(super) struct Order<'o> {
+    pub(super) jobs: &'o Jobs,
+    /// Those that it collides with and comes before. It comes after all others that it collides with.
+    pub(super) later: &'o [JobRef],
+}
+
+impl Order<'_> {
+    /// Whether the other job comes before it, or does not matter. It need not know of all.
+    fn is_before(&self, other: JobRef) -> bool {
+        self.jobs.was_found(other) || !self.matters(other)
+    }
+
+    fn matters(&self, other: JobRef) -> bool {
+        self.jobs.serial(other).is_some()
+    }
+}
+
 /// The program has a guard for a part.
 #[derive(Clone, Debug)]
 pub(super) struct Guarded {
@@ -53,8 +82,15 @@ pub(super) struct Resource {
     writers: Vec<Use>,
     /// Those that have read since.
     readers: Vec<Use>,
+    /// Those that these have replaced.
+    replaced: Vec<Replaced>,
+    /// How many there may be before they are looked through.
+    replaced_most: usize,
     pub(super) guards: Vec<Guarded>,
 }
+
+/// So many are not looked through.
+const REPLACED_FEW: usize = 64;
 
 impl Resource {
     pub(super) fn new(name: &'static str) -> Resource {
@@ -62,6 +98,8 @@ impl Resource {
             name,
             writers: Vec::new(),
             readers: Vec::new(),
+            replaced: Vec::new(),
+            replaced_most: REPLACED_FEW,
             guards: Vec::new(),
         }
     }
@@ -111,14 +149,14 @@ impl Resource {
         &self.readers[self.readers.len().saturating_sub(LOOKED_AT)..]
     }
 
-    /// A job that comes after all that its access collides with. `is_before` says of jobs that they come
-    /// before it, or do not matter; it need not know of all.
-    pub(super) fn note(
-        &mut self,
-        by: JobRef,
-        access: &Declared,
-        is_before: impl Fn(JobRef) -> bool,
-    ) {
+    /// The replaced uses that the access collides with.
+    pub(super) fn replaced(&self, access: &Declared) -> impl Iterator<Item = &Replaced> {
+        let all = self.replaced.iter();
+        all.filter(|one| access.meets(one.kind, &one.old.part))
+    }
+
+    /// A job is noted, and comes after all that its access collides with, or before it.
+    pub(super) fn note(&mut self, by: JobRef, access: &Declared, order: &Order<'_>) {
         if access.part.is_empty() {
             return;
         }
@@ -126,35 +164,113 @@ impl Resource {
             by,
             part: access.part.clone(),
         };
-        match access.kind {
-            AccessKind::Reads => {
-                // It takes the place of one that comes before it and reads no more.
-                let replaced = |reader: &Use| new.covers(&reader.part) && is_before(reader.by);
-                let last = self.last_readers();
-                let start = self.readers.len() - last.len();
-                match last.iter().position(replaced) {
-                    Some(place) => self.readers[start + place] = new,
-                    None => self.readers.push(new),
-                }
-            }
-            AccessKind::Writes => {
-                cut_out(&mut self.readers, &new.part);
-                let first = self.first_writer_behind(new.part.start);
-                let behind = &self.writers[first..];
-                let end = first + behind.partition_point(|old| old.part.start < new.part.end);
-                let old = &self.writers[first..end];
-                let head = old.first().and_then(|old| old.head(&new.part));
-                let tail = old.last().and_then(|old| old.tail(&new.part));
-                let instead = head.into_iter().chain([new]).chain(tail);
-                drop(self.writers.splice(first..end, instead));
-            }
+        if order.later.is_empty() {
+            self.note_last(new, access.kind, order);
+        } else {
+            self.note_amid(&new, access.kind, order);
         }
+    }
+
+    /// A use that comes after all that it collides with, but for readers among `order.later`.
+    fn note_last(&mut self, new: Use, kind: AccessKind, order: &Order<'_>) {
+        match kind {
+            AccessKind::Reads => self.note_reader(new, order),
+            AccessKind::Writes => self.note_writer(new, order),
+        }
+    }
+
+    /// The same where jobs that come after it may write already: these have taken its place there.
+    #[cold]
+    fn note_amid(&mut self, new: &Use, kind: AccessKind, order: &Order<'_>) {
+        let by = new.by;
+        let later = self.writers.iter().filter(|old| {
+            let meets = old.part.start < new.part.end && new.part.start < old.part.end;
+            meets && order.later.contains(&old.by)
+        });
+        let later: Vec<Use> = later.cloned().collect();
+        let mut start = new.part.start;
+        for writer in &later {
+            let part = writer.part.start.max(new.part.start)..writer.part.end.min(new.part.end);
+            let gap = start..part.start;
+            if !gap.is_empty() {
+                self.note_last(Use { by, part: gap }, kind, order);
+            }
+            start = part.end;
+            self.replace(Use { by, part }, kind, writer.by, order);
+        }
+        let rest = start..new.part.end;
+        if !rest.is_empty() {
+            self.note_last(Use { by, part: rest }, kind, order);
+        }
+    }
+
+    fn note_reader(&mut self, new: Use, order: &Order<'_>) {
+        // It takes the place of one that comes before it and reads no more.
+        let is_replaced = |reader: &Use| new.covers(&reader.part) && order.is_before(reader.by);
+        let last = self.last_readers();
+        let start = self.readers.len() - last.len();
+        match last.iter().position(is_replaced) {
+            Some(place) => {
+                let by = new.by;
+                let old = std::mem::replace(&mut self.readers[start + place], new);
+                self.replace(old, AccessKind::Reads, by, order);
+            }
+            None => self.readers.push(new),
+        }
+    }
+
+    fn note_writer(&mut self, new: Use, order: &Order<'_>) {
+        let (by, part) = (new.by, new.part.clone());
+        for old in cut_out(&mut self.readers, &part, order.later) {
+            self.replace(old, AccessKind::Reads, by, order);
+        }
+        let first = self.first_writer_behind(part.start);
+        let behind = &self.writers[first..];
+        let end = first + behind.partition_point(|old| old.part.start < part.end);
+        let old = &self.writers[first..end];
+        let head = old.first().and_then(|old| old.head(&part));
+        let tail = old.last().and_then(|old| old.tail(&part));
+        let instead = head.into_iter().chain([new]).chain(tail);
+        let old: SmallVec<[Use; 2]> = self.writers.splice(first..end, instead).collect();
+        for old in old {
+            let part = old.part.start.max(part.start)..old.part.end.min(part.end);
+            self.replace(Use { part, ..old }, AccessKind::Writes, by, order);
+        }
+    }
+
+    fn replace(&mut self, old: Use, kind: AccessKind, instead: JobRef, order: &Order<'_>) {
+        if order.matters(old.by) {
+            self.replaced.push(Replaced { old, kind, instead });
+        }
+    }
+
+    /// Forgets uses that no job can care for any more: `matters` says of jobs that they are known, and
+    /// `may_begin` whether jobs can still be scheduled that come before.
+    pub(super) fn forget_replaced_if_due(
+        &mut self,
+        matters: impl Fn(JobRef) -> bool,
+        may_begin: impl Fn(JobRef) -> bool,
+    ) {
+        if self.replaced.len() > self.replaced_most {
+            self.forget_replaced(matters, may_begin);
+        }
+    }
+
+    pub(super) fn forget_replaced(
+        &mut self,
+        matters: impl Fn(JobRef) -> bool,
+        may_begin: impl Fn(JobRef) -> bool,
+    ) {
+        self.replaced
+            .retain(|one| matters(one.old.by) && may_begin(one.instead));
+        self.replaced_most = 2 * self.replaced.len() + REPLACED_FEW;
     }
 
     /// All jobs that are known to touch it.
     pub(super) fn users(&self) -> impl Iterator<Item = JobRef> {
-        let all = self.writers.iter().chain(&self.readers);
-        all.map(|one| one.by)
+        let last = self.writers.iter().chain(&self.readers);
+        let replaced = self.replaced.iter().map(|one| &one.old);
+        last.chain(replaced).map(|one| one.by)
     }
 
     pub(super) fn retain(&mut self, is_known: impl Fn(JobRef) -> bool) {
@@ -163,14 +279,18 @@ impl Resource {
     }
 }
 
-/// Takes this part out of all uses.
-fn cut_out(uses: &mut Vec<Use>, part: &Range<usize>) {
+/// Takes this part out of all uses but those by jobs that come later. Returns what was taken out.
+fn cut_out(uses: &mut Vec<Use>, part: &Range<usize>, later: &[JobRef]) -> SmallVec<[Use; 2]> {
     let mut tails: SmallVec<[Use; 2]> = SmallVec::new();
+    let mut taken: SmallVec<[Use; 2]> = SmallVec::new();
     uses.retain_mut(|old| {
-        if old.part.end <= part.start || part.end <= old.part.start {
+        let is_apart = old.part.end <= part.start || part.end <= old.part.start;
+        if is_apart || later.contains(&old.by) {
             return true;
         }
-        let (head, tail) = (old.head(part), old.tail(part));
+        let both = old.part.start.max(part.start)..old.part.end.min(part.end);
+        let (by, head, tail) = (old.by, old.head(part), old.tail(part));
+        taken.push(Use { by, part: both });
         let left = head.is_some() || tail.is_some();
         match (head, tail) {
             (Some(head), tail) => {
@@ -183,4 +303,5 @@ fn cut_out(uses: &mut Vec<Use>, part: &Range<usize>) {
         left
     });
     uses.extend(tails);
+    taken
 }

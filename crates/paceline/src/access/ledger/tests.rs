@@ -25,6 +25,8 @@ enum Mistake {
     Waits,
     /// The ends of scopes.
     Scopes,
+    /// Which job opened a scope.
+    Openers,
     /// Which items a job touches: all of them.
     Parts,
     /// What a job that was made to wait by `auto` comes after.
@@ -37,33 +39,64 @@ struct OracleJob {
     accesses: Vec<Declared>,
     /// Directly.
     preds: Vec<usize>,
-    scope: Option<Ticket>,
+    /// The number of its scope.
+    scope: Option<usize>,
     was_waited_for: bool,
     is_over: bool,
+}
+
+struct OracleScope {
+    ticket: Ticket,
+    /// The job that opened it in its body.
+    opener: Option<usize>,
+    is_open: bool,
 }
 
 /// All jobs that were accepted, in the order of the calls.
 #[derive(Default)]
 struct Oracle {
     jobs: Vec<OracleJob>,
+    scopes: Vec<OracleScope>,
     guards: Vec<(u64, Declared)>,
 }
 
 impl Oracle {
-    /// Which jobs are among `from`, or come before one of them.
+    fn opener(&self, job: usize) -> Option<usize> {
+        self.scopes[self.jobs[job].scope?].opener
+    }
+
+    /// The jobs of the scopes that this one has opened.
+    fn inner(&self, outer: usize) -> impl Iterator<Item = usize> {
+        (0..self.jobs.len()).filter(move |&job| self.opener(job) == Some(outer))
+    }
+
+    /// Which jobs are over when those of `from` are.
     fn ancestors(&self, from: &[usize]) -> Vec<bool> {
         let mut found = vec![false; self.jobs.len()];
         let mut stack = from.to_vec();
         while let Some(job) = stack.pop() {
             if !std::mem::replace(&mut found[job], true) {
                 stack.extend(&self.jobs[job].preds);
+                stack.extend(self.inner(job));
             }
         }
         found
     }
 
-    /// The jobs that collide with these accesses of one that comes after `preds`, in no order with it.
-    fn conflicts(&self, accesses: &[Declared], preds: &[usize]) -> Vec<usize> {
+    /// Whether the job begins after the end of `other`.
+    fn begins_after(&self, job: usize, other: usize) -> bool {
+        self.ancestors(&self.jobs[job].preds)[other]
+    }
+
+    /// The jobs that collide with these accesses of one that comes after `preds`, in no order with it. It
+    /// ends before `opener` does.
+    fn conflicts(
+        &self,
+        accesses: &[Declared],
+        preds: &[usize],
+        opener: Option<usize>,
+    ) -> Vec<usize> {
+        let is_later = |job| opener.is_some_and(|opener| self.begins_after(job, opener));
         let before = self.ancestors(preds);
         let collides = |job: &OracleJob| {
             let mut all = accesses
@@ -79,7 +112,7 @@ impl Oracle {
         };
         let jobs = self.jobs.iter().enumerate();
         let open = jobs.filter(|(place, job)| !before[*place] && !job.was_waited_for);
-        open.filter(|(_, job)| collides(job))
+        open.filter(|(place, job)| collides(job) && !is_later(*place))
             .map(|(place, _)| place)
             .collect()
     }
@@ -201,12 +234,18 @@ impl Both {
             0 => self.wait(),
             1 => self.end_one(),
             2 => self.add_late(),
-            3 => self.end_scope(),
+            3 => self.end_some_scope(),
             4 => self.sweep(),
             5 => return self.guard(),
             _ => return self.schedule(),
         }
         Ok(())
+    }
+
+    /// Whether the job waits for a scope.
+    fn is_in_scope(&self, job: usize) -> bool {
+        let mut scopes = self.oracle.scopes.iter();
+        scopes.any(|scope| scope.is_open && scope.opener == Some(job))
     }
 
     /// A job that may be running: what comes before it is over, and it is not.
@@ -239,9 +278,17 @@ impl Both {
             self.wait();
             return Ok(());
         };
+        let scope = (self.below(3) == 0).then(|| self.scope());
+        let opener = scope.and_then(|scope| self.oracle.scopes[scope].opener);
         let mut preds: Vec<usize> = (0..self.below(4)).filter_map(|_| self.recent()).collect();
+        // A job of a scope cannot come after what comes after the scope: it would never begin.
+        let is_late = |job| opener.is_some_and(|opener| self.oracle.ancestors(&[job])[opener]);
+        preds.retain(|&job| !is_late(job));
         let after: Vec<Ticket> = preds.iter().map(|&job| self.ticket(job)).collect();
-        let outer = (self.below(3) == 0).then(|| self.running()).flatten();
+        let outer = match scope {
+            Some(_) => opener,
+            None => (self.below(3) == 0).then(|| self.running()).flatten(),
+        };
         let inside: Vec<Ticket> = outer.map(|outer| self.ticket(outer)).into_iter().collect();
         preds.extend(
             outer
@@ -254,11 +301,15 @@ impl Both {
             label: label(self.oracle.jobs.len()),
             accesses,
             preds,
-            scope: (self.below(4) == 0).then(|| Ticket::new(1000 + self.below(2) as u32, 1)),
+            scope,
             was_waited_for: false,
             is_over: false,
         };
         let told = self.told(&job.accesses);
+        let openers = match opener {
+            Some(_) if self.mistake != Mistake::Openers => self.openers(opener),
+            _ => Vec::new(),
+        };
         let planned = Planned {
             label: job.label,
             after: &after,
@@ -267,7 +318,8 @@ impl Both {
             } else {
                 &inside
             },
-            scope: job.scope,
+            scope: scope.map(|scope| self.oracle.scopes[scope].ticket),
+            openers: &openers,
             accesses: &told,
             is_auto: self.below(4) == 0,
         };
@@ -275,18 +327,59 @@ impl Both {
         self.compare(job, &planned)
     }
 
+    /// The job that opened a scope, the one that opened the scope of that one, and so on.
+    fn openers(&self, mut opener: Option<usize>) -> Vec<Ticket> {
+        let mut openers = Vec::new();
+        while let Some(job) = opener {
+            openers.push(self.ticket(job));
+            opener = self.oracle.opener(job);
+        }
+        openers
+    }
+
+    /// An open scope, or a new one, in the body of some job or of none.
+    fn scope(&mut self) -> usize {
+        let scopes = self.oracle.scopes.iter().enumerate();
+        let open: Vec<usize> = scopes
+            .filter(|(_, scope)| scope.is_open)
+            .map(|(number, _)| number)
+            .collect();
+        if open.len() == 3 || !open.is_empty() && self.below(2) == 0 {
+            return open[self.below(open.len())];
+        }
+        let number = self.oracle.scopes.len();
+        let opener = (self.below(4) > 0).then(|| self.running()).flatten();
+        self.oracle.scopes.push(OracleScope {
+            ticket: Ticket::new(1000 + number as u32, 1),
+            opener,
+            is_open: true,
+        });
+        number
+    }
+
     /// Asks both whether the job may be scheduled, and if so, schedules it.
     fn compare(&mut self, mut job: OracleJob, planned: &Planned<'_>) -> Result<(), String> {
         let guards = &self.oracle.guards;
         let collides = |guard: &Declared| job.accesses.iter().any(|own| own.collides(guard));
         let is_guarded = guards.iter().any(|(_, guard)| collides(guard));
-        let conflicts = self.oracle.conflicts(&job.accesses, &job.preds);
+        let opener = job.scope.and_then(|scope| self.oracle.scopes[scope].opener);
+        let conflicts = self.oracle.conflicts(&job.accesses, &job.preds, opener);
         let passed = self.ledger.check(planned);
         match passed.map_err(|error| error.fault().clone()) {
             Err(AccessFault::Guarded { .. }) if is_guarded => Ok(()),
-            Err(AccessFault::Unordered(conflict)) if !is_guarded && !planned.is_auto => {
+            Err(AccessFault::Unordered(conflict)) if !is_guarded => {
+                // Where `auto` could only make a circle.
+                let waits = |other: &&usize| {
+                    opener.is_some_and(|opener| self.oracle.ancestors(&[**other])[opener])
+                };
+                let circles: Vec<usize> = conflicts.iter().filter(waits).copied().collect();
+                let conflicts = if planned.is_auto {
+                    &circles
+                } else {
+                    &conflicts
+                };
                 let both = (&conflict.earlier, &conflict.later);
-                self.find(both, &conflicts, &job, |other| {
+                self.find(both, conflicts, &job, |other| {
                     !planned.inside.contains(&other.ticket)
                 })
             }
@@ -306,7 +399,7 @@ impl Both {
                     return Err(format!("{extra} need not come before"));
                 }
                 job.preds.extend(added);
-                let left = self.oracle.conflicts(&job.accesses, &job.preds);
+                let left = self.oracle.conflicts(&job.accesses, &job.preds, opener);
                 if let Some(left) = left.first() {
                     return Err(format!("missed: {left}"));
                 }
@@ -356,6 +449,7 @@ impl Both {
 
     fn wait(&mut self) {
         if let Some(job) = self.recent() {
+            self.end_scopes_before(job);
             self.oracle.wait_for(job);
             if self.mistake != Mistake::Waits {
                 self.ledger.waited_for(self.ticket(job));
@@ -363,22 +457,43 @@ impl Both {
         }
     }
 
+    /// The job can only be over when these have ended.
+    fn end_scopes_before(&mut self, job: usize) {
+        for number in 0..self.oracle.scopes.len() {
+            let before = self.oracle.ancestors(&[job]);
+            let scope = &self.oracle.scopes[number];
+            if scope.is_open && scope.opener.is_some_and(|opener| before[opener]) {
+                self.end_scope(number);
+            }
+        }
+    }
+
     /// A job ends, and nobody waits for it.
     fn end_one(&mut self) {
-        if let Some(job) = self.running() {
+        if let Some(job) = self.running().filter(|&job| !self.is_in_scope(job)) {
             self.oracle.jobs[job].is_over = true;
         }
     }
 
-    fn end_scope(&mut self) {
-        let scope = Ticket::new(1000 + self.below(2) as u32, 1);
+    fn end_some_scope(&mut self) {
+        let open = |number: &usize| self.oracle.scopes[*number].is_open;
+        let open: Vec<usize> = (0..self.oracle.scopes.len()).filter(open).collect();
+        if let Some(&number) = open.get(self.below(open.len().max(1))) {
+            self.end_scope(number);
+        }
+    }
+
+    /// A scope ends, after those that its jobs have opened.
+    fn end_scope(&mut self, number: usize) {
+        self.oracle.scopes[number].is_open = false;
         for job in 0..self.oracle.jobs.len() {
-            if self.oracle.jobs[job].scope == Some(scope) {
+            if self.oracle.jobs[job].scope == Some(number) {
+                self.end_scopes_before(job);
                 self.oracle.wait_for(job);
             }
         }
         if self.mistake != Mistake::Scopes {
-            self.ledger.scope_ended(scope);
+            self.ledger.scope_ended(self.oracle.scopes[number].ticket);
         }
     }
 
@@ -387,7 +502,16 @@ impl Both {
         let (Some(job), Some(pred)) = (self.recent(), self.recent()) else {
             return;
         };
-        let is_circle = self.oracle.ancestors(&[pred])[job];
+        // Nothing in a scope waits for what comes after it.
+        let ends_with = |job: usize| {
+            let mut above = vec![job];
+            while let Some(opener) = self.oracle.opener(above[above.len() - 1]) {
+                above.push(opener);
+            }
+            above
+        };
+        let before = self.oracle.ancestors(&[pred]);
+        let is_circle = ends_with(job).into_iter().any(|job| before[job]);
         // One that waits for nothing may have started.
         let waits = self.oracle.jobs[job]
             .preds
@@ -419,11 +543,13 @@ impl Both {
             kind: [Reads, Writes][self.below(2)],
             part: Declared::WHOLE,
         };
-        let conflicts = self.oracle.conflicts(std::slice::from_ref(&access), &[]);
-        match self
-            .ledger
-            .take(&access, &[], std::panic::Location::caller())
-        {
+        let outer = (self.below(2) == 0).then(|| self.running()).flatten();
+        let preds = outer.map_or(Vec::new(), |outer| self.oracle.jobs[outer].preds.clone());
+        let inside: Vec<Ticket> = outer.map(|outer| self.ticket(outer)).into_iter().collect();
+        let accesses = std::slice::from_ref(&access);
+        let conflicts = self.oracle.conflicts(accesses, &preds, outer);
+        let site = std::panic::Location::caller();
+        match self.ledger.take(&access, &inside, site) {
             Ok(_) if !conflicts.is_empty() => Err(format!("a guard beside {conflicts:?}")),
             Err(error) if conflicts.is_empty() => Err(error.to_string()),
             Ok(number) => {
@@ -462,8 +588,8 @@ fn the_ledger_answers_as_brute_force_does_long() {
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
 fn a_ledger_that_is_told_less_is_found_out() {
-    use Mistake::{Auto, Inside, LateEdges, Parts, Scopes, Waits};
-    for mistake in [Inside, LateEdges, Waits, Scopes, Parts, Auto] {
+    use Mistake::{Auto, Inside, LateEdges, Openers, Parts, Scopes, Waits};
+    for mistake in [Inside, LateEdges, Waits, Scopes, Openers, Parts, Auto] {
         let found = (0..100).any(|seed| session(seed, mistake).0.is_err());
         assert!(found, "{mistake:?}");
     }

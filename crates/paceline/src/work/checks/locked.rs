@@ -1,12 +1,12 @@
 //! The ledger of a job system, under its lock.
 
-use platform::{Lock, Platform};
+use platform::{Atomic, Lock, Ordering, Platform};
 use smallvec::SmallVec;
 
 use super::NewcomerJob;
 use crate::access::ledger::{Ledger, Planned};
 use crate::access::{AccessError, Conflicting, Declared};
-use crate::store::{CallSite, Ticket};
+use crate::store::{CallSite, Slot, Ticket};
 use crate::work::Context;
 
 pub(crate) struct LockedChecks<P: Platform> {
@@ -39,11 +39,13 @@ impl<P: Platform> LockedChecks<P> {
         newcomer: &NewcomerJob<'_>,
     ) -> Result<SmallVec<[Ticket; 4]>, AccessError> {
         let inside = inside(Some(cx));
+        let openers = newcomer.scope.map(|scope| openers(cx, scope));
         let planned = Planned {
             label: newcomer.label,
             after: newcomer.after,
             inside: &inside,
             scope: newcomer.scope,
+            openers: openers.as_deref().unwrap_or_default(),
             accesses: newcomer.accesses,
             is_auto: newcomer.is_auto,
         };
@@ -143,4 +145,23 @@ fn inside<P: Platform>(cx: Option<&Context<'_, P>>) -> SmallVec<[Ticket; 4]> {
         above = cx.graph().parent_of(job);
     }
     inside
+}
+
+/// The job that opened this scope, the one that opened the scope around it, and so on: it ends before any of
+/// them does.
+fn openers<P: Platform>(cx: &Context<'_, P>, scope: Ticket) -> SmallVec<[Ticket; 2]> {
+    let (graph, mut openers) = (cx.graph(), SmallVec::new());
+    let mut above = Some(scope);
+    while let Some(opener) = above.and_then(|scope| graph.parent_of(scope)) {
+        if opener.is_none() {
+            break;
+        }
+        openers.push(opener);
+        above = graph.parent_of(opener).filter(|&parent| {
+            // Relaxed: the flag is there from the beginning, and the scope lasts as long as its job.
+            let flags = graph.slot(parent).flags.load(Ordering::Relaxed);
+            flags & Slot::<P>::IS_SCOPE != 0
+        });
+    }
+    openers
 }

@@ -5,8 +5,11 @@
 //! resource's list of those that touched it last. A reference to a job that was forgotten leads nowhere, and
 //! that means: nothing that it touched, and nothing before it, matters any more.
 
-use super::reach::Rows;
-use crate::store::{Label, Ticket};
+mod reach;
+mod search;
+
+use crate::store::{Label, Map, Ticket};
+use reach::Rows;
 
 /// The place of a record, and which of the jobs that had this place it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +38,8 @@ struct JobRecord {
     seen: u32,
     preds_count: u8,
     has_more: bool,
+    /// There are jobs in `Jobs::inner`.
+    has_inner: bool,
 }
 
 const _: () = assert!(size_of::<JobRecord>() <= 64);
@@ -81,6 +86,10 @@ pub(super) struct Jobs {
     /// Predecessors beyond those that fit a record.
     more: Vec<Vec<JobRef>>,
     free_more: Vec<u32>,
+    /// The jobs of the scopes that a job has opened, by the index of its record. They end before it does.
+    inner: Map<u32, Vec<JobRef>>,
+    /// None of the jobs with inner ones has a smaller serial number. Zero: there are none.
+    inner_from: u64,
     last_serial: u64,
     last_search: u32,
     /// A job was made to come after one that was scheduled later.
@@ -131,7 +140,7 @@ impl Jobs {
         }
     }
 
-    /// The direct predecessors of a job.
+    /// The direct predecessors of a job: all that is over when it begins.
     pub(super) fn preds(&self, job: JobRef) -> impl Iterator<Item = JobRef> {
         let record = self.record(job);
         let count = record.map_or(0, |record| usize::from(record.preds_count));
@@ -141,6 +150,54 @@ impl Jobs {
             &self.more[record.preds[INLINE - 1].index as usize]
         });
         inline.iter().chain(more).copied()
+    }
+
+    /// The same with the jobs of its scopes: all that is over when it ends.
+    fn ends_after(&self, job: JobRef) -> impl Iterator<Item = JobRef> {
+        let record = self.record(job).filter(|record| record.has_inner);
+        let inner = record.and_then(|_| self.inner.get(&job.index));
+        let inner = inner.map_or(&[][..], |inner| inner);
+        self.preds(job).chain(inner.iter().copied())
+    }
+
+    /// The job is of a scope that `outer` has opened.
+    pub(super) fn add_inner(&mut self, outer: JobRef, job: JobRef) {
+        let Some(serial) = self.serial(outer) else {
+            return;
+        };
+        // Rows of what comes after it would lack this one, and each of them needs the row of `outer`.
+        if !self.rows.is_empty() && self.rows.has(outer.index) {
+            self.drop_rows();
+        }
+        self.inner_from = match self.inner_from {
+            0 => serial,
+            from => from.min(serial),
+        };
+        self.records[outer.index as usize].has_inner = true;
+        self.inner.get_or_insert(outer.index, Vec::new()).push(job);
+    }
+
+    /// A scope of this job has ended: its jobs are forgotten.
+    pub(super) fn scope_ended(&mut self, outer: JobRef) {
+        if self.record(outer).is_none() {
+            return;
+        }
+        let inner = self.inner.remove(&outer.index).unwrap_or_default();
+        let left = inner.into_iter().filter(|&job| self.record(job).is_some());
+        let left: Vec<JobRef> = left.collect();
+        if left.is_empty() {
+            self.forget_inner(outer.index);
+        } else {
+            self.inner.insert(outer.index, left);
+        }
+    }
+
+    fn forget_inner(&mut self, outer: u32) {
+        self.records[outer as usize].has_inner = false;
+        self.inner.remove(&outer);
+        if self.inner.is_empty() {
+            self.inner_from = 0;
+        }
     }
 
     /// Remembers a job that comes after these.
@@ -163,6 +220,7 @@ impl Jobs {
             seen: 0,
             preds_count: 0,
             has_more: false,
+            has_inner: false,
         };
         let index = match self.free.pop() {
             Some(index) => {
@@ -215,118 +273,9 @@ impl Jobs {
         self.add_pred(job.index, pred);
     }
 
-    /// Begins a search. Nothing is found yet.
-    pub(super) fn begin_search(&mut self) {
-        self.last_search = self.last_search.wrapping_add(1);
-        if self.last_search == 0 {
-            for record in &mut self.records {
-                record.seen = 0;
-            }
-            self.last_search = 1;
-        }
-    }
-
-    /// Marks one job as found. Returns whether it was not, and is remembered.
-    pub(super) fn find_one(&mut self, job: JobRef) -> bool {
-        let search = self.last_search;
-        let record = &mut self.records[job.index as usize];
-        let is_new = is_of(record, job) && record.seen != search;
-        if is_new {
-            record.seen = search;
-        }
-        is_new
-    }
-
-    /// Marks at least those of `wanted` that come before one of `from`. None of `wanted` was scheduled before
-    /// the job with serial number `down_to`, and `from` were found before.
-    pub(super) fn find_among(
-        &mut self,
-        from: &[JobRef],
-        wanted: impl Iterator<Item = JobRef> + Clone,
-        down_to: u64,
-    ) {
-        if self.records.len() > self.limits.records {
-            self.drop_rows();
-            self.find_ancestors(from, down_to, usize::MAX);
-            return;
-        }
-        if self.rows.is_empty() && self.find_ancestors(from, down_to, self.limits.looked_at) {
-            return;
-        }
-        self.rows.make_room(self.records.len());
-        for &job in from {
-            self.make_row(job.index);
-            for before in wanted.clone() {
-                if self.record(before).is_some() && self.rows.follows(job.index, before.index) {
-                    self.find_one(before);
-                }
-            }
-        }
-    }
-
-    /// Marks all jobs that come before one of `from`, as far as they were scheduled when the job with serial
-    /// number `down_to` was, or later. False: `most` jobs were looked at, and there are more.
-    fn find_ancestors(&mut self, from: &[JobRef], down_to: u64, most: usize) -> bool {
-        let down_to = if self.has_backward_edges { 0 } else { down_to };
-        let mut stack = std::mem::take(&mut self.stack);
-        for &job in from {
-            stack.extend(self.preds(job));
-        }
-        let mut left = most;
-        while let Some(job) = stack.pop() {
-            if left == 0 {
-                stack.clear();
-                self.stack = stack;
-                return false;
-            }
-            left -= 1;
-            let is_late = self.records[job.index as usize].serial >= down_to;
-            if is_late && self.find_one(job) {
-                stack.extend(self.preds(job));
-            }
-        }
-        self.stack = stack;
-        true
-    }
-
-    /// Makes the row of a record, and of all before it that have none.
-    fn make_row(&mut self, index: u32) {
-        let mut stack = vec![index];
-        while let Some(&index) = stack.last() {
-            let count = stack.len();
-            if !self.rows.has(index) {
-                let preds = self.known_preds(index);
-                stack.extend(preds.filter(|&pred| !self.rows.has(pred)));
-            }
-            if stack.len() > count {
-                continue;
-            }
-            stack.pop();
-            if !self.rows.has(index) {
-                let mut rows = std::mem::take(&mut self.rows);
-                rows.make(index, self.known_preds(index));
-                self.rows = rows;
-            }
-        }
-    }
-
-    /// The records of the direct predecessors that are remembered.
-    fn known_preds(&self, index: u32) -> impl Iterator<Item = u32> {
-        let preds = self.preds(self.reference(index));
-        let known = preds.filter(|&pred| self.record(pred).is_some());
-        known.map(|pred| pred.index)
-    }
-
     fn drop_rows(&mut self) {
         self.rows.clear();
         self.free.append(&mut self.left);
-    }
-
-    /// Whether the last search has found this job.
-    #[inline]
-    pub(super) fn was_found(&self, job: JobRef) -> bool {
-        let record = self.record(job);
-        record.is_some_and(|record| record.seen == self.last_search)
     }
 
     /// Somebody has waited for the job: it is over, and so is all that comes before it.
@@ -334,7 +283,7 @@ impl Jobs {
         let mut stack = vec![job];
         while let Some(job) = stack.pop() {
             if self.record(job).is_some() {
-                stack.extend(self.preds(job));
+                stack.extend(self.ends_after(job));
                 self.forget(job.index);
             }
         }
@@ -348,6 +297,9 @@ impl Jobs {
             let place = record.preds[INLINE - 1].index;
             self.more[place as usize].clear();
             self.free_more.push(place);
+        }
+        if record.has_inner {
+            self.forget_inner(index);
         }
         let first = self.of_slot[slot];
         if first == index {
@@ -380,18 +332,19 @@ impl Jobs {
         let is_taken = |&index: &u32| self.records[index as usize].serial != 0;
         let mut all: Vec<u32> = places.filter(is_taken).collect();
         all.sort_unstable_by_key(|&index| self.records[index as usize].serial);
-        // Predecessors come first in this order, except along backward edges.
+        // Predecessors come first in this order, except along backward edges, and jobs of scopes.
+        let goes_up = self.has_backward_edges || self.inner_from > 0;
         loop {
             let mut has_changed = false;
             for &index in &all {
                 let job = self.reference(index);
-                let follows = |jobs: &Jobs| jobs.preds(job).any(|pred| jobs.was_found(pred));
+                let follows = |jobs: &Jobs| jobs.ends_after(job).any(|pred| jobs.was_found(pred));
                 if !self.was_found(job) && follows(self) {
                     self.find_one(job);
                     has_changed = true;
                 }
             }
-            if !has_changed || !self.has_backward_edges {
+            if !has_changed || !goes_up {
                 break;
             }
         }

@@ -37,17 +37,26 @@ impl Rows {
     }
 
     pub(super) fn has(&self, record: u32) -> bool {
-        self.has_row[record as usize]
+        self.has_row.get(record as usize).is_some_and(|&has| has)
     }
 
-    /// Makes a record's row. All its predecessors have theirs.
-    pub(super) fn make(&mut self, record: u32, preds: impl Iterator<Item = u32>) {
+    /// A record gets a row: an empty one for now.
+    pub(super) fn begin(&mut self, record: u32) {
+        let own = record as usize * self.words;
+        self.bits[own..own + self.words].fill(0);
+        self.has_row[record as usize] = true;
+        self.count += 1;
+    }
+
+    /// Fills a record's row. All its predecessors have theirs.
+    pub(super) fn fill(&mut self, record: u32, preds: impl Iterator<Item = u32>) {
         let (words, record) = (self.words, record as usize);
         let own = record * words;
-        self.bits[own..own + words].fill(0);
         for pred in preds {
             let pred = pred as usize;
-            // Disjoint: a job does not come before itself.
+            if pred == record {
+                continue;
+            }
             let (low, high) = self.bits.split_at_mut(own.max(pred * words));
             let (own, theirs) = if pred < record {
                 (&mut high[..words], &low[pred * words..][..words])
@@ -59,8 +68,6 @@ impl Rows {
                 .for_each(|(own, word)| *own |= word);
             own[pred / 64] |= 1 << (pred % 64);
         }
-        self.has_row[record] = true;
-        self.count += 1;
     }
 
     /// Whether `before` comes before the record, which has a row.
