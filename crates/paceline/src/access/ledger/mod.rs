@@ -3,6 +3,7 @@
 #![doc = include_str!("README.md")]
 
 mod jobs;
+mod replaced;
 mod resource;
 
 use smallvec::SmallVec;
@@ -11,7 +12,8 @@ use super::{AccessKind, Conflict, Conflicting, Declared};
 use crate::access::fault::{AccessError, AccessFault, Outside};
 use crate::store::{CallSite, Label, Map, Ticket};
 use jobs::{JobRef, Jobs};
-use resource::{Guarded, Order, Resource};
+use replaced::ReplacedUses;
+use resource::{Guarded, Newcomer, Resource};
 
 /// A job that is about to be scheduled.
 pub(crate) struct Planned<'a> {
@@ -62,6 +64,7 @@ pub(crate) struct Ledger {
     jobs: Jobs,
     resources: Vec<Option<Resource>>,
     free: Vec<u64>,
+    replaced: ReplacedUses,
     scopes: Map<Ticket, OpenScope>,
     last_guard: u64,
     /// How many jobs there were when those that do not matter were last forgotten.
@@ -87,6 +90,7 @@ impl Ledger {
     /// No job can declare it any more.
     pub(crate) fn remove_resource(&mut self, number: u64) {
         self.resources[number as usize] = None;
+        self.replaced.remove_resource(number);
         self.free.push(number);
     }
 
@@ -195,8 +199,7 @@ impl Ledger {
         }
         let mut open = self.open(accesses);
         for (number, access) in accesses.iter().enumerate() {
-            let resource = self.resource(access.resource);
-            for one in resource.into_iter().flat_map(|of| of.replaced(access)) {
+            for one in self.replaced.colliding(access) {
                 open.extend(self.jobs.serial(one.old.by).map(|serial| Open {
                     by: one.old.by,
                     serial,
@@ -289,19 +292,19 @@ impl Ledger {
         is_over: impl Fn(Ticket) -> bool,
     ) {
         let job = self.jobs.add(ticket, planned.label, &passed.preds);
-        let jobs = &self.jobs;
-        let order = Order {
-            jobs,
-            later: &passed.later,
-        };
-        let matters = |job| jobs.serial(job).is_some();
-        let may_begin = |job| jobs.ticket(job).is_some_and(|ticket| !is_over(ticket));
         for access in planned.accesses {
+            let mut newcomer = Newcomer {
+                jobs: &self.jobs,
+                job,
+                later: &passed.later,
+                replaced: &mut self.replaced,
+                resource: access.resource,
+            };
             if let Some(Some(resource)) = self.resources.get_mut(access.resource as usize) {
-                resource.note(job, access, &order);
-                resource.forget_replaced_if_due(matters, may_begin);
+                resource.note(access, &mut newcomer);
             }
         }
+        self.replaced.sweep_if_due(&self.jobs, &is_over);
         if let Some(scope) = planned.scope {
             let opener = passed.opener;
             let jobs = Vec::new();
@@ -429,13 +432,12 @@ impl Ledger {
     fn sweep(&mut self, is_over: impl Fn(Ticket) -> bool) {
         let jobs = &self.jobs;
         let matters = |job| jobs.serial(job).is_some();
-        let may_begin = |job| jobs.ticket(job).is_some_and(|ticket| !is_over(ticket));
         for resource in self.resources.iter_mut().flatten() {
             resource.retain(matters);
-            resource.forget_replaced(matters, may_begin);
         }
+        self.replaced.sweep(jobs, &is_over);
         let users = self.resources.iter().flatten().flat_map(Resource::users);
-        let users: Vec<JobRef> = users.collect();
+        let users: Vec<JobRef> = users.chain(self.replaced.users()).collect();
         self.jobs.sweep(&users, &is_over);
         let jobs = &self.jobs;
         for scope in self.scopes.values_mut() {

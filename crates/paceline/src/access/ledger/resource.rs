@@ -12,6 +12,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::jobs::{JobRef, Jobs};
+use super::replaced::{Replaced, ReplacedUses};
 use crate::access::{AccessKind, Declared};
 use crate::store::CallSite;
 
@@ -42,22 +43,18 @@ impl Use {
     }
 }
 
-/// A use, and the job that took its place.
-pub(super) struct Replaced {
-    pub(super) old: Use,
-    pub(super) kind: AccessKind,
-    /// While it has not begun, jobs may be scheduled that come before it.
-    instead: JobRef,
-}
-
-/// Where a job that is noted stands among the others.
-pub(super) struct Order<'o> {
-    pub(super) jobs: &'o Jobs,
+/// A job that is noted, and where it stands among the others.
+pub(super) struct Newcomer<'n> {
+    pub(super) jobs: &'n Jobs,
+    pub(super) job: JobRef,
     /// Those that it collides with and comes before. It comes after all others that it collides with.
-    pub(super) later: &'o [JobRef],
+    pub(super) later: &'n [JobRef],
+    pub(super) replaced: &'n mut ReplacedUses,
+    /// The number of the resource.
+    pub(super) resource: u64,
 }
 
-impl Order<'_> {
+impl Newcomer<'_> {
     /// Whether the other job comes before it, or does not matter. It need not know of all.
     fn is_before(&self, other: JobRef) -> bool {
         self.jobs.was_found(other) || !self.matters(other)
@@ -65,6 +62,21 @@ impl Order<'_> {
 
     fn matters(&self, other: JobRef) -> bool {
         self.jobs.serial(other).is_some()
+    }
+
+    fn replaces(&mut self, old: Use, kind: AccessKind) {
+        self.is_replaced(old, kind, self.job);
+    }
+
+    fn is_replaced(&mut self, old: Use, kind: AccessKind, instead: JobRef) {
+        if self.matters(old.by) {
+            self.replaced.push(Replaced {
+                resource: self.resource,
+                old,
+                kind,
+                instead,
+            });
+        }
     }
 }
 
@@ -82,15 +94,8 @@ pub(super) struct Resource {
     writers: Vec<Use>,
     /// Those that have read since.
     readers: Vec<Use>,
-    /// Those that these have replaced.
-    replaced: Vec<Replaced>,
-    /// How many there may be before they are looked through.
-    replaced_most: usize,
     pub(super) guards: Vec<Guarded>,
 }
-
-/// So many are not looked through.
-const REPLACED_FEW: usize = 64;
 
 impl Resource {
     pub(super) fn new(name: &'static str) -> Resource {
@@ -98,8 +103,6 @@ impl Resource {
             name,
             writers: Vec::new(),
             readers: Vec::new(),
-            replaced: Vec::new(),
-            replaced_most: REPLACED_FEW,
             guards: Vec::new(),
         }
     }
@@ -149,128 +152,91 @@ impl Resource {
         &self.readers[self.readers.len().saturating_sub(LOOKED_AT)..]
     }
 
-    /// The replaced uses that the access collides with.
-    pub(super) fn replaced(&self, access: &Declared) -> impl Iterator<Item = &Replaced> {
-        let all = self.replaced.iter();
-        all.filter(|one| access.meets(one.kind, &one.old.part))
-    }
-
     /// A job is noted, and comes after all that its access collides with, or before it.
-    pub(super) fn note(&mut self, by: JobRef, access: &Declared, order: &Order<'_>) {
-        if access.part.is_empty() {
-            return;
-        }
-        let new = Use {
-            by,
-            part: access.part.clone(),
-        };
-        if order.later.is_empty() {
-            self.note_last(new, access.kind, order);
+    pub(super) fn note(&mut self, access: &Declared, newcomer: &mut Newcomer<'_>) {
+        let part = access.part.clone();
+        if part.is_empty() {
+        } else if newcomer.later.is_empty() {
+            self.note_last(part, access.kind, newcomer);
         } else {
-            self.note_amid(&new, access.kind, order);
+            self.note_amid(part, access.kind, newcomer);
         }
     }
 
-    /// A use that comes after all that it collides with, but for readers among `order.later`.
-    fn note_last(&mut self, new: Use, kind: AccessKind, order: &Order<'_>) {
+    /// A use that comes after all that it collides with, but for readers among the newcomer's `later`.
+    fn note_last(&mut self, part: Range<usize>, kind: AccessKind, newcomer: &mut Newcomer<'_>) {
         match kind {
-            AccessKind::Reads => self.note_reader(new, order),
-            AccessKind::Writes => self.note_writer(new, order),
+            AccessKind::Reads => self.note_reader(part, newcomer),
+            AccessKind::Writes => self.note_writer(part, newcomer),
         }
     }
 
     /// The same where jobs that come after it may write already: these have taken its place there.
     #[cold]
-    fn note_amid(&mut self, new: &Use, kind: AccessKind, order: &Order<'_>) {
-        let by = new.by;
+    fn note_amid(&mut self, part: Range<usize>, kind: AccessKind, newcomer: &mut Newcomer<'_>) {
+        let by = newcomer.job;
         let later = self.writers.iter().filter(|old| {
-            let meets = old.part.start < new.part.end && new.part.start < old.part.end;
-            meets && order.later.contains(&old.by)
+            let meets = old.part.start < part.end && part.start < old.part.end;
+            meets && newcomer.later.contains(&old.by)
         });
         let later: Vec<Use> = later.cloned().collect();
-        let mut start = new.part.start;
+        let mut start = part.start;
         for writer in &later {
-            let part = writer.part.start.max(new.part.start)..writer.part.end.min(new.part.end);
-            let gap = start..part.start;
+            let both = writer.part.start.max(part.start)..writer.part.end.min(part.end);
+            let gap = start..both.start;
             if !gap.is_empty() {
-                self.note_last(Use { by, part: gap }, kind, order);
+                self.note_last(gap, kind, newcomer);
             }
-            start = part.end;
-            self.replace(Use { by, part }, kind, writer.by, order);
+            start = both.end;
+            newcomer.is_replaced(Use { by, part: both }, kind, writer.by);
         }
-        let rest = start..new.part.end;
+        let rest = start..part.end;
         if !rest.is_empty() {
-            self.note_last(Use { by, part: rest }, kind, order);
+            self.note_last(rest, kind, newcomer);
         }
     }
 
-    fn note_reader(&mut self, new: Use, order: &Order<'_>) {
+    fn note_reader(&mut self, part: Range<usize>, newcomer: &mut Newcomer<'_>) {
+        let by = newcomer.job;
+        let new = Use { by, part };
         // It takes the place of one that comes before it and reads no more.
-        let is_replaced = |reader: &Use| new.covers(&reader.part) && order.is_before(reader.by);
+        let gives_way = |old: &Use| new.covers(&old.part) && newcomer.is_before(old.by);
         let last = self.last_readers();
         let start = self.readers.len() - last.len();
-        match last.iter().position(is_replaced) {
+        match last.iter().position(gives_way) {
             Some(place) => {
-                let by = new.by;
                 let old = std::mem::replace(&mut self.readers[start + place], new);
-                self.replace(old, AccessKind::Reads, by, order);
+                newcomer.replaces(old, AccessKind::Reads);
             }
             None => self.readers.push(new),
         }
     }
 
-    fn note_writer(&mut self, new: Use, order: &Order<'_>) {
-        let (by, part) = (new.by, new.part.clone());
-        for old in cut_out(&mut self.readers, &part, order.later) {
-            self.replace(old, AccessKind::Reads, by, order);
-        }
+    fn note_writer(&mut self, part: Range<usize>, newcomer: &mut Newcomer<'_>) {
+        cut_out(&mut self.readers, &part, newcomer);
         let first = self.first_writer_behind(part.start);
         let behind = &self.writers[first..];
         let end = first + behind.partition_point(|old| old.part.start < part.end);
         let old = &self.writers[first..end];
         let head = old.first().and_then(|old| old.head(&part));
         let tail = old.last().and_then(|old| old.tail(&part));
+        let by = newcomer.job;
+        let new = Use {
+            by,
+            part: part.clone(),
+        };
         let instead = head.into_iter().chain([new]).chain(tail);
-        let old: SmallVec<[Use; 2]> = self.writers.splice(first..end, instead).collect();
-        for old in old {
-            let part = old.part.start.max(part.start)..old.part.end.min(part.end);
-            self.replace(Use { part, ..old }, AccessKind::Writes, by, order);
+        for old in self.writers.splice(first..end, instead) {
+            let both = old.part.start.max(part.start)..old.part.end.min(part.end);
+            let (by, part) = (old.by, both);
+            newcomer.replaces(Use { by, part }, AccessKind::Writes);
         }
-    }
-
-    fn replace(&mut self, old: Use, kind: AccessKind, instead: JobRef, order: &Order<'_>) {
-        if order.matters(old.by) {
-            self.replaced.push(Replaced { old, kind, instead });
-        }
-    }
-
-    /// Forgets uses that no job can care for any more: `matters` says of jobs that they are known, and
-    /// `may_begin` whether jobs can still be scheduled that come before.
-    pub(super) fn forget_replaced_if_due(
-        &mut self,
-        matters: impl Fn(JobRef) -> bool,
-        may_begin: impl Fn(JobRef) -> bool,
-    ) {
-        if self.replaced.len() > self.replaced_most {
-            self.forget_replaced(matters, may_begin);
-        }
-    }
-
-    pub(super) fn forget_replaced(
-        &mut self,
-        matters: impl Fn(JobRef) -> bool,
-        may_begin: impl Fn(JobRef) -> bool,
-    ) {
-        self.replaced
-            .retain(|one| matters(one.old.by) && may_begin(one.instead));
-        self.replaced_most = 2 * self.replaced.len() + REPLACED_FEW;
     }
 
     /// All jobs that are known to touch it.
     pub(super) fn users(&self) -> impl Iterator<Item = JobRef> {
-        let last = self.writers.iter().chain(&self.readers);
-        let replaced = self.replaced.iter().map(|one| &one.old);
-        last.chain(replaced).map(|one| one.by)
+        let all = self.writers.iter().chain(&self.readers);
+        all.map(|one| one.by)
     }
 
     pub(super) fn retain(&mut self, is_known: impl Fn(JobRef) -> bool) {
@@ -279,18 +245,17 @@ impl Resource {
     }
 }
 
-/// Takes this part out of all uses but those by jobs that come later. Returns what was taken out.
-fn cut_out(uses: &mut Vec<Use>, part: &Range<usize>, later: &[JobRef]) -> SmallVec<[Use; 2]> {
+/// Takes this part out of all uses but those by jobs that come later.
+fn cut_out(uses: &mut Vec<Use>, part: &Range<usize>, newcomer: &mut Newcomer<'_>) {
     let mut tails: SmallVec<[Use; 2]> = SmallVec::new();
-    let mut taken: SmallVec<[Use; 2]> = SmallVec::new();
     uses.retain_mut(|old| {
         let is_apart = old.part.end <= part.start || part.end <= old.part.start;
-        if is_apart || later.contains(&old.by) {
+        if is_apart || newcomer.later.contains(&old.by) {
             return true;
         }
         let both = old.part.start.max(part.start)..old.part.end.min(part.end);
         let (by, head, tail) = (old.by, old.head(part), old.tail(part));
-        taken.push(Use { by, part: both });
+        newcomer.replaces(Use { by, part: both }, AccessKind::Reads);
         let left = head.is_some() || tail.is_some();
         match (head, tail) {
             (Some(head), tail) => {
@@ -303,5 +268,4 @@ fn cut_out(uses: &mut Vec<Use>, part: &Range<usize>, later: &[JobRef]) -> SmallV
         left
     });
     uses.extend(tails);
-    taken
 }

@@ -60,12 +60,12 @@ impl Jobs {
     fn find_ancestors(&mut self, from: &[JobRef], down_to: u64, most: usize) -> bool {
         let down_to = self.reachable_from(down_to);
         let mut stack = std::mem::take(&mut self.stack);
-        for &job in from {
-            stack.extend(self.ends_after(job));
-        }
         let mut left = most;
+        for &job in from {
+            self.put(&mut stack, job, left);
+        }
         while let Some(job) = stack.pop() {
-            if left == 0 {
+            if left <= stack.len() {
                 stack.clear();
                 self.stack = stack;
                 return false;
@@ -73,11 +73,17 @@ impl Jobs {
             left -= 1;
             let is_late = self.records[job.index as usize].serial >= down_to;
             if is_late && self.find_one(job) {
-                stack.extend(self.ends_after(job));
+                self.put(&mut stack, job, left);
             }
         }
         self.stack = stack;
         true
+    }
+
+    /// Puts what ends directly before a job on the stack: enough of it to see that it is more than `most`.
+    fn put(&self, stack: &mut Vec<JobRef>, job: JobRef, most: usize) {
+        let room = most.saturating_sub(stack.len()).saturating_add(1);
+        stack.extend(self.ends_after(job).take(room));
     }
 
     /// A search for jobs from this serial number on may leave out those below the returned one: from there no
