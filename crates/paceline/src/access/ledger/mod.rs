@@ -34,7 +34,6 @@ pub(crate) struct Planned<'a> {
 
 /// What the ledger has found out about a job that may be scheduled.
 pub(crate) struct PassedCheck {
-    preds: SmallVec<[JobRef; 8]>,
     /// The job that opened its scope.
     opener: Option<JobRef>,
     /// Jobs that it collides with and that come after its opener, and so after it.
@@ -67,6 +66,10 @@ pub(crate) struct Ledger {
     replaced: ReplacedUses,
     scopes: Map<Ticket, OpenScope>,
     last_guard: u64,
+    /// What comes directly before the job that is checked.
+    preds: Vec<JobRef>,
+    /// What it may collide with.
+    open: Vec<Open>,
     /// How many jobs there were when those that do not matter were last forgotten.
     swept: usize,
 }
@@ -103,20 +106,20 @@ impl Ledger {
     }
 
     /// Begins a search from a job that is scheduled, with the jobs known to come directly before it: they are
-    /// found.
-    fn preds_of(&mut self, after: &[Ticket], inside: &[Ticket]) -> SmallVec<[JobRef; 8]> {
+    /// found, and are now `preds`.
+    fn begin_with_preds(&mut self, after: &[Ticket], inside: &[Ticket]) {
         self.jobs.begin_search();
-        let mut preds = SmallVec::new();
+        self.preds.clear();
         for &ticket in after {
             let pred = self.jobs.find(ticket);
-            preds.extend(pred.filter(|&pred| self.jobs.find_one(pred)));
+            self.preds
+                .extend(pred.filter(|&pred| self.jobs.find_one(pred)));
         }
         if let Some(outer) = inside.iter().find_map(|&job| self.jobs.find(job)) {
             let of_outer: SmallVec<[JobRef; 8]> = self.jobs.preds(outer).collect();
             let new = |pred: &JobRef| self.jobs.find_one(*pred);
-            preds.extend(of_outer.into_iter().filter(new));
+            self.preds.extend(of_outer.into_iter().filter(new));
         }
-        preds
     }
 
     /// Whether the job may be scheduled. [`note`](Ledger::note) has to follow at once if it may.
@@ -124,21 +127,18 @@ impl Ledger {
     /// # Errors
     /// The first access that collides with another job's, or with a guard of the program's.
     pub(crate) fn check(&mut self, job: &Planned<'_>) -> Result<PassedCheck, AccessError> {
-        for access in job.accesses {
-            self.check_guards(job.label, access)?;
-        }
+        self.begin_with_preds(job.after, job.inside);
+        self.find_open(job.accesses, Some(job.label))?;
         let mut passed = PassedCheck {
-            preds: self.preds_of(job.after, job.inside),
             opener: job.openers.iter().find_map(|&job| self.jobs.find(job)),
             later: SmallVec::new(),
             added: SmallVec::new(),
         };
-        let open = self.open(job.accesses);
-        self.settle(job, open, &mut passed)?;
+        self.settle(job, &mut passed)?;
         if !passed.later.is_empty() {
             passed.later.clear();
-            let all = self.open_with_replaced(job.accesses, &passed.preds);
-            self.settle(job, all, &mut passed)?;
+            self.find_open_with_replaced(job.accesses);
+            self.settle(job, &mut passed)?;
         }
         Ok(passed)
     }
@@ -148,20 +148,13 @@ impl Ledger {
     ///
     /// # Errors
     /// The first of them that is in no order with it.
-    fn settle(
-        &mut self,
-        job: &Planned<'_>,
-        mut open: SmallVec<[Open; 8]>,
-        passed: &mut PassedCheck,
-    ) -> Result<(), AccessError> {
-        let Some(down_to) = open.iter().map(|open| open.serial).min() else {
+    fn settle(&mut self, job: &Planned<'_>, passed: &mut PassedCheck) -> Result<(), AccessError> {
+        if self.open.is_empty() {
             return Ok(());
-        };
-        let all = open.iter().map(|open| open.by);
-        self.jobs.find_among(&passed.preds, all, down_to);
-        open.sort_by_key(|open| std::cmp::Reverse(open.serial));
-        let all = open.iter().map(|open| open.by);
-        for open in &open {
+        }
+        let down_to = self.search_open();
+        let all = self.open.iter().map(|open| open.by);
+        for open in &self.open {
             if self.jobs.was_found(open.by) {
                 continue;
             }
@@ -179,63 +172,81 @@ impl Ledger {
             }
             self.jobs.find_one(open.by);
             self.jobs.find_among(&[open.by], all.clone(), down_to);
-            passed.preds.push(open.by);
+            self.preds.push(open.by);
             passed.added.extend(self.jobs.ticket(open.by));
         }
         Ok(())
     }
 
-    /// The same with replaced uses, at the beginning of another search from `preds`: the last one has left
-    /// out what was scheduled before those that it looked for.
-    #[cold]
-    fn open_with_replaced(
-        &mut self,
-        accesses: &[Declared],
-        preds: &[JobRef],
-    ) -> SmallVec<[Open; 8]> {
-        self.jobs.begin_search();
-        for &pred in preds {
-            self.jobs.find_one(pred);
-        }
-        let mut open = self.open(accesses);
-        for (number, access) in accesses.iter().enumerate() {
-            for one in self.replaced.colliding(access) {
-                open.extend(self.jobs.serial(one.old.by).map(|serial| Open {
-                    by: one.old.by,
-                    serial,
-                    access: number,
-                    kind: one.kind,
-                    part: one.old.part.clone(),
-                }));
-            }
-        }
-        open
+    /// Marks those of `open` that come before one of `preds`. The newest are now first. Returns the oldest
+    /// one's serial number.
+    fn search_open(&mut self) -> u64 {
+        let open = &mut self.open;
+        open.sort_by_key(|open| std::cmp::Reverse(open.serial));
+        let down_to = open.last().map_or(0, |open| open.serial);
+        let all = open.iter().map(|open| open.by);
+        self.jobs.find_among(&self.preds, all, down_to);
+        down_to
     }
 
-    /// The uses that these accesses collide with, and that are not known to come before without a search.
-    fn open(&self, accesses: &[Declared]) -> SmallVec<[Open; 8]> {
-        let mut open = SmallVec::new();
+    /// As [`find_open`](Ledger::find_open), with replaced uses, at the beginning of another search: the last
+    /// one has left out what was scheduled before those that it looked for.
+    #[cold]
+    fn find_open_with_replaced(&mut self, accesses: &[Declared]) {
+        self.jobs.begin_search();
+        for &pred in &self.preds {
+            self.jobs.find_one(pred);
+        }
+        let found = self.find_open(accesses, None);
+        debug_assert!(found.is_ok(), "guards are not looked at");
         for (number, access) in accesses.iter().enumerate() {
-            let Some(resource) = self.resource(access.resource) else {
+            for one in self.replaced.colliding(access) {
+                self.open
+                    .extend(self.jobs.serial(one.old.by).map(|serial| Open {
+                        by: one.old.by,
+                        serial,
+                        access: number,
+                        kind: one.kind,
+                        part: one.old.part.clone(),
+                    }));
+            }
+        }
+    }
+
+    /// Finds the uses that these accesses collide with, and that are not known to come before without a
+    /// search: they are now `open`.
+    ///
+    /// # Errors
+    /// If a job with this label collides with a guard.
+    fn find_open(
+        &mut self,
+        accesses: &[Declared],
+        label: Option<Label>,
+    ) -> Result<(), AccessError> {
+        self.open.clear();
+        for (number, access) in accesses.iter().enumerate() {
+            let Some(Some(resource)) = self.resources.get(access.resource as usize) else {
                 continue;
             };
+            if let Some(label) = label {
+                check_guards(resource, label, access)?;
+            }
             resource.colliding(
                 access,
                 |job| self.jobs.was_found(job),
                 |other, kind| {
-                    if let Some(serial) = self.jobs.serial(other.by) {
-                        open.push(Open {
+                    self.open
+                        .extend(self.jobs.serial(other.by).map(|serial| Open {
                             by: other.by,
                             serial,
                             access: number,
                             kind,
                             part: other.part.clone(),
-                        });
-                    }
+                        }));
                 },
             );
         }
-        open
+        Ok(())
     }
 
     /// Whether the job is scheduled in the body of this one.
@@ -269,19 +280,6 @@ impl Ledger {
         Conflicting::new(self.jobs.label(open.by), open.kind, open.part.clone())
     }
 
-    fn check_guards(&self, label: Label, access: &Declared) -> Result<(), AccessError> {
-        let resource = self.resource(access.resource);
-        let guards = resource.map_or(&[][..], |resource| &resource.guards);
-        match guards.iter().find(|guard| guard.access.collides(access)) {
-            None => Ok(()),
-            Some(guard) => Err(AccessError::new(AccessFault::Guarded {
-                resource: self.name(access.resource),
-                job: Conflicting::new(label, access.kind, access.part.clone()),
-                outside: Outside::new(guard.access.kind, guard.site),
-            })),
-        }
-    }
-
     /// The job that has just passed the check was made, with this ticket. `is_over` says of any ticket
     /// whether its job is over.
     pub(crate) fn note(
@@ -291,7 +289,7 @@ impl Ledger {
         ticket: Ticket,
         is_over: impl Fn(Ticket) -> bool,
     ) {
-        let job = self.jobs.add(ticket, planned.label, &passed.preds);
+        let job = self.jobs.add(ticket, planned.label, &self.preds);
         for access in planned.accesses {
             let mut newcomer = Newcomer {
                 jobs: &self.jobs,
@@ -388,32 +386,31 @@ impl Ledger {
         access: &Declared,
         inside: &[Ticket],
     ) -> Option<Conflicting> {
-        let preds = self.preds_of(&[], inside);
+        self.begin_with_preds(&[], inside);
         let within = inside.iter().find_map(|&job| self.jobs.find(job));
         let accesses = std::slice::from_ref(access);
+        let found = self.find_open(accesses, None);
+        debug_assert!(found.is_ok(), "guards are not looked at");
         let mut has_later = false;
-        let open = self.open(accesses);
-        let other = self.first_unordered(&preds, within, open, &mut has_later);
+        let other = self.first_unordered(within, &mut has_later);
         if other.is_some() || !has_later {
             return other;
         }
-        let all = self.open_with_replaced(accesses, &preds);
-        self.first_unordered(&preds, within, all, &mut has_later)
+        self.find_open_with_replaced(accesses);
+        self.first_unordered(within, &mut has_later)
     }
 
-    /// The newest of these uses that is in no order with what comes after `preds`, and ends with `within`.
+    /// The newest of the open uses that is in no order with what comes after `preds`, and ends with `within`.
     fn first_unordered(
         &mut self,
-        preds: &[JobRef],
         within: Option<JobRef>,
-        mut open: SmallVec<[Open; 8]>,
         has_later: &mut bool,
     ) -> Option<Conflicting> {
-        let down_to = open.iter().map(|open| open.serial).min()?;
-        let all = open.iter().map(|open| open.by);
-        self.jobs.find_among(preds, all, down_to);
-        open.sort_by_key(|open| std::cmp::Reverse(open.serial));
-        let other = open.iter().find(|open| {
+        if self.open.is_empty() {
+            return None;
+        }
+        self.search_open();
+        let other = self.open.iter().find(|open| {
             let is_later = within.is_some_and(|within| self.jobs.follows(open.by, within));
             *has_later |= is_later;
             !is_later && !self.jobs.was_found(open.by)
@@ -444,6 +441,20 @@ impl Ledger {
             scope.jobs.retain(|&job| jobs.serial(job).is_some());
         }
         self.swept = self.jobs.live();
+    }
+}
+
+/// # Errors
+/// If the access of a job with this label collides with a guard.
+fn check_guards(resource: &Resource, label: Label, access: &Declared) -> Result<(), AccessError> {
+    let mut guards = resource.guards.iter();
+    match guards.find(|guard| guard.access.collides(access)) {
+        None => Ok(()),
+        Some(guard) => Err(AccessError::new(AccessFault::Guarded {
+            resource: resource.name,
+            job: Conflicting::new(label, access.kind, access.part.clone()),
+            outside: Outside::new(guard.access.kind, guard.site),
+        })),
     }
 }
 

@@ -213,8 +213,17 @@ impl Resource {
     }
 
     fn note_writer(&mut self, part: Range<usize>, newcomer: &mut Newcomer<'_>) {
-        cut_out(&mut self.readers, &part, newcomer);
+        if !self.readers.is_empty() {
+            cut_out(&mut self.readers, &part, newcomer);
+        }
         let first = self.first_writer_behind(part.start);
+        if let Some(old) = self.writers.get_mut(first)
+            && old.part == part
+        {
+            let by = std::mem::replace(&mut old.by, newcomer.job);
+            newcomer.replaces(Use { by, part }, AccessKind::Writes);
+            return;
+        }
         let behind = &self.writers[first..];
         let end = first + behind.partition_point(|old| old.part.start < part.end);
         let old = &self.writers[first..end];

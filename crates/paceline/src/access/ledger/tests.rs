@@ -405,13 +405,9 @@ impl Both {
                 }
                 let jobs = &self.oracle.jobs;
                 let is_over = |ticket| jobs.iter().any(|job| job.ticket == ticket && job.is_over);
-                let passed = match self.mistake {
-                    Mistake::Auto => PassedCheck {
-                        preds: SmallVec::new(),
-                        ..passed
-                    },
-                    _ => passed,
-                };
+                if self.mistake == Mistake::Auto {
+                    self.ledger.preds.clear();
+                }
                 self.ledger.note(planned, passed, job.ticket, is_over);
                 self.oracle.jobs.push(job);
                 Ok(())
