@@ -51,6 +51,26 @@ fn loops_and_sums_over_declared_fields() {
     assert_eq!((world.positions[0], world.sum), (0.875, 87.5));
 }
 
+/// Goal: a frame of twelve systems that say what they touch takes no more than twenty lines of safe code.
+/// Method: the example's lines, from the first system to the graph, as they are printed.
+#[test]
+fn twelve_systems_are_twenty_lines() {
+    let example = include_str!("../../crates/paceline/examples/graph.rs");
+    let frame: Vec<&str> = example
+        .lines()
+        .skip_while(|line| !line.contains("graph.job("))
+        .take_while(|line| !line.contains("graph.build()"))
+        .collect();
+    let systems = frame
+        .iter()
+        .filter(|line| line.contains("graph.job("))
+        .count();
+    assert_eq!(systems, 12);
+    assert!(frame.len() <= 20, "{} lines", frame.len());
+    assert!(frame.iter().all(|line| line.len() <= 110));
+    assert!(example.contains("\n#![forbid(unsafe_code)]\n"));
+}
+
 /// Goal: a conflict, an unknown name, a name that two have and a node of another graph are errors with the
 /// places of both. Method: one of each.
 #[test]
