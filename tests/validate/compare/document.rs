@@ -174,8 +174,7 @@ The machines that this was run on lack the hardware or the kernel for the follow
 documentation and published sources. The values are those of the machine files, each with its source or
 the word `assumed`. No measurement of ours stands behind them: read results as orders, not as times.
 
-- **Energy-aware placement, schedutil, utilization clamping**: a virtual machine has one kind of CPU and
-  no say in frequencies; its kernel is built without an energy model.
+- **Frequencies (schedutil)**: a virtual machine has no say in them.
 - **Energy and heat**: there is no meter, and the model of heat has one pole.
 - **SMT**: the CPUs of the virtual machine are shown as cores. The speed that two threads of one core
   leave each other is a constant of the machine file.
@@ -188,6 +187,16 @@ the word `assumed`. No measurement of ours stands behind them: read results as o
   statistics.
 - **More than two CPUs**: statements about 32 threads rest on the model of cache lines, which is
   compared with two threads.
+
+## Not modelled
+
+None of this is in any result.
+
+- **Energy-aware placement**: the kernel of a phone puts a task where an energy model says that it costs
+  least. Simulated tasks go to CPUs that have the capacity and are idle. On the Galaxy S22, where a task
+  runs is a matter of that model; results on it say nothing about battery or about that choice.
+- **Utilization clamping (`uclamp`)**: a simulated program that asks for it is refused, as by a kernel
+  without it.
 - **Timer slack**: Linux lets a task that is no real-time one sleep up to 50 us longer than it asked for, if
   it does not ask for less. Simulated sleeps end on time; the programs of these experiments ask for 1 ns.
 - **The host**: time that it takes away, and its tails of milliseconds, are left out.
