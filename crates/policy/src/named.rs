@@ -3,7 +3,9 @@
 use event::Nanos;
 
 use crate::ops::rustland::{Constants, Rustland, capped, merged, pre333};
-use crate::ops::{Ext, Model, Promises, WaitFor, uniform_slice, virtual_slice, waitfor};
+use crate::ops::{
+    Ext, Model, Promises, WaitFor, uniform_slice, uniform_slice_least, virtual_slice, waitfor,
+};
 use crate::random::{Explore, Order};
 use crate::rtos::{Rtos, Rules};
 use crate::{Class, linux};
@@ -114,6 +116,14 @@ pub const CATALOGUE: &[Entry] = &[
         name: "uniform-slice",
         about: "the baseline of source 004: the same bursts, 2 ms for every task",
         make: |_| Box::new(Ext::new(uniform_slice(Promises::default()), Model::ideal())),
+    },
+    Entry {
+        name: "uniform-slice-least",
+        about: "the same with 1 ms, the least slice of virtual-slice",
+        make: |_| {
+            let rule = uniform_slice_least(Promises::default());
+            Box::new(Ext::new(rule, Model::ideal()))
+        },
     },
     Entry {
         name: "random",

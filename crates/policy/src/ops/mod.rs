@@ -36,7 +36,7 @@ pub mod waitfor;
 pub use bursts::{Bursts, Promises};
 pub use ext::{Ext, Model};
 pub use paper::{PaperTask, run_on_paper};
-pub use uniform_slice::uniform_slice;
+pub use uniform_slice::{uniform_slice, uniform_slice_least};
 pub use virtual_slice::virtual_slice;
 pub use waitfor::WaitFor;
 

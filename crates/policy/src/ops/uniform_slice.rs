@@ -18,6 +18,16 @@ pub fn uniform_slice(promises: Promises) -> Bursts {
     Bursts::new("uniform-slice", promises, slice)
 }
 
+/// The same with the least slice of [`virtual-slice`](super::virtual_slice()) for every task, so that the two
+/// differ in the rule alone.
+pub fn uniform_slice_least(promises: Promises) -> Bursts {
+    let promises = Promises {
+        uniform: promises.unit,
+        ..promises
+    };
+    Bursts::new("uniform-slice-least", promises, slice)
+}
+
 fn slice(promises: &Promises, _ahead: Nanos) -> Nanos {
     promises.uniform
 }

@@ -85,6 +85,8 @@ pub(super) enum ClaimVerdict {
     Contradicted,
     /// Not reproducible by scheduling alone.
     Beyond,
+    /// It holds with some of the values that were chosen, and with others not.
+    Depends,
 }
 
 impl ClaimVerdict {
@@ -93,6 +95,7 @@ impl ClaimVerdict {
             ClaimVerdict::Reproduced => "reproduced",
             ClaimVerdict::Contradicted => "contradicted",
             ClaimVerdict::Beyond => "not reproducible by scheduling alone",
+            ClaimVerdict::Depends => "depends",
         }
     }
 }
@@ -108,6 +111,17 @@ enum Finding {
     Beyond,
 }
 
+/// The same measurement with another value of something that was only chosen.
+#[derive(Clone, Debug, PartialEq)]
+struct Variation {
+    what: String,
+    expected: Expect,
+    got: f64,
+}
+
+/// A verdict is given if this part of all settings agree; else it depends.
+const AGREED: f64 = 0.9;
+
 /// One claim.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Claim {
@@ -119,6 +133,7 @@ pub(super) struct Claim {
     /// Where in the source.
     pub(super) place: &'static str,
     finding: Finding,
+    variations: Vec<Variation>,
     /// How it was measured, or why it cannot be.
     pub(super) note: String,
     /// Why it does not hold here, if it does not.
@@ -134,6 +149,7 @@ impl Claim {
             text,
             place,
             finding: Finding::Beyond,
+            variations: Vec::new(),
             note: String::new(),
             reason: "",
         }
@@ -157,6 +173,16 @@ impl Claim {
         self
     }
 
+    /// The same with another value of something that was chosen.
+    pub(super) fn varied(mut self, what: impl Into<String>, expected: Expect, got: f64) -> Claim {
+        self.variations.push(Variation {
+            what: what.into(),
+            expected,
+            got,
+        });
+        self
+    }
+
     /// Why scheduling alone cannot show it.
     pub(super) fn beyond(self, why: &str) -> Claim {
         self.note(why)
@@ -175,13 +201,25 @@ impl Claim {
     }
 
     pub(super) fn verdict(&self) -> ClaimVerdict {
-        match self.finding {
-            Finding::Measured { expected, got, .. } if expected.holds(got) => {
-                ClaimVerdict::Reproduced
-            }
-            Finding::Measured { .. } => ClaimVerdict::Contradicted,
-            Finding::Beyond => ClaimVerdict::Beyond,
+        match self.share_that_holds() {
+            None => ClaimVerdict::Beyond,
+            Some(share) if share >= AGREED => ClaimVerdict::Reproduced,
+            Some(share) if share <= 1.0 - AGREED => ClaimVerdict::Contradicted,
+            Some(_) => ClaimVerdict::Depends,
         }
+    }
+
+    /// In which part of the settings it holds.
+    fn share_that_holds(&self) -> Option<f64> {
+        let Finding::Measured { expected, got, .. } = self.finding else {
+            return None;
+        };
+        let varied = self
+            .variations
+            .iter()
+            .map(|one| one.expected.holds(one.got));
+        let all = std::iter::once(expected.holds(got)).chain(varied);
+        Some(all.filter(|holds| *holds).count() as f64 / (1 + self.variations.len()) as f64)
     }
 
     /// Whether something is broken: a claim of ours does not hold.
@@ -211,15 +249,34 @@ impl Claim {
 
     /// The rest of the row.
     pub(super) fn remark(&self) -> String {
-        match self.verdict() {
-            ClaimVerdict::Contradicted if !self.reason.is_empty() && self.note.is_empty() => {
-                self.reason.to_owned()
-            }
-            ClaimVerdict::Contradicted if !self.reason.is_empty() => {
-                format!("{}; {}", self.reason, self.note)
-            }
-            _ => self.note.clone(),
+        let reason = match self.verdict() {
+            ClaimVerdict::Contradicted => self.reason,
+            _ => "",
+        };
+        let parts = [reason.to_owned(), self.varied_in_words(), self.note.clone()];
+        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        parts.join("; ")
+    }
+
+    /// What was found with other values, and where the claim holds.
+    fn varied_in_words(&self) -> String {
+        let Finding::Measured { expected, got, .. } = self.finding else {
+            return String::new();
+        };
+        if self.variations.is_empty() {
+            return String::new();
         }
+        let word = |holds| if holds { "holds" } else { "does not hold" };
+        let varied = self.variations.iter().map(|one| {
+            let holds = word(one.expected.holds(one.got));
+            format!("with {} {} (it {holds})", one.what, short(one.got))
+        });
+        let varied: Vec<String> = varied.collect();
+        format!(
+            "here it {}; {}",
+            word(expected.holds(got)),
+            varied.join(", ")
+        )
     }
 
     pub(super) fn json(&self) -> Value {
@@ -240,7 +297,17 @@ impl Claim {
             "claimed": claimed,
             "got": got,
             "unit": unit,
-            "ok": (verdict != ClaimVerdict::Beyond).then_some(verdict == ClaimVerdict::Reproduced),
+            "ok": match verdict {
+                ClaimVerdict::Reproduced => Some(true),
+                ClaimVerdict::Contradicted => Some(false),
+                ClaimVerdict::Beyond | ClaimVerdict::Depends => None,
+            },
+            "varied": self.variations.iter().map(|one| json!({
+                "what": one.what,
+                "claimed": one.expected.to_string(),
+                "got": one.got,
+                "holds": one.expected.holds(one.got),
+            })).collect::<Vec<_>>(),
             "verdict": verdict.name(),
             "note": self.remark(),
         })
@@ -281,6 +348,31 @@ mod tests {
         );
         assert_eq!(beyond.json()["ok"], Value::Null);
         assert_eq!(switches(8.0).json()["ok"], Value::Bool(false));
+    }
+
+    /// Goal: a claim that holds with some of the chosen values and not with others depends on them, and the
+    /// row says on which; nine of ten decide. Method: the same claim with values that agree, and that do not.
+    #[test]
+    fn a_verdict_that_a_chosen_value_decides_depends() {
+        let nine = Expect::Exactly(9.0);
+        let turned = switches(9.0).varied("a shorter slice", nine, 8.0);
+        assert_eq!(turned.verdict(), ClaimVerdict::Depends);
+        assert_eq!(
+            turned.remark(),
+            "here it holds; with a shorter slice 8 (it does not hold); counted"
+        );
+        assert_eq!(turned.json()["ok"], Value::Null);
+        assert_eq!(turned.json()["varied"][0]["holds"], Value::Bool(false));
+        let agreed = switches(9.0).varied("a shorter slice", nine, 9.0);
+        assert_eq!(agreed.verdict(), ClaimVerdict::Reproduced);
+        let against = switches(8.0).varied("a shorter slice", nine, 7.0);
+        assert_eq!(against.verdict(), ClaimVerdict::Contradicted);
+        let many = (0..9).fold(switches(8.0), |claim, _| claim.varied("a seed", nine, 9.0));
+        assert_eq!(many.verdict(), ClaimVerdict::Reproduced, "nine of ten");
+        assert_eq!(
+            many.varied("a seed", nine, 8.0).verdict(),
+            ClaimVerdict::Depends
+        );
     }
 
     /// Goal: every kind of range has the right ends, and nothing holds for a value that is no number. Method:

@@ -206,6 +206,12 @@ pub(super) fn deviation(numbers: &[f64]) -> f64 {
     (squares.sum::<f64>() / numbers.len() as f64).sqrt()
 }
 
+/// The standard error of their mean.
+pub(super) fn standard_error(numbers: &[f64]) -> f64 {
+    let count = numbers.len() as f64;
+    deviation(numbers) / (count - 1.0).max(1.0).sqrt()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -132,6 +132,7 @@ fn row(claim: &Claim) -> [String; 6] {
     let verdict = match (claim.verdict(), claim.by) {
         (ClaimVerdict::Contradicted, By::Us) => "**broken**",
         (ClaimVerdict::Contradicted, By::Source) => "**contradicted**",
+        (ClaimVerdict::Depends, _) => "**depends**",
         (other, _) => other.name(),
     };
     [

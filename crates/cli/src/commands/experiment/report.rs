@@ -31,6 +31,7 @@ fn claims(findings: &Findings) -> String {
             (ClaimVerdict::Contradicted, By::Source) => "not so",
             (ClaimVerdict::Contradicted, By::Us) => "BROKEN",
             (ClaimVerdict::Beyond, _) => "beyond",
+            (ClaimVerdict::Depends, _) => "varies",
         };
         out.push_str(&format!(
             "{mark}  {}  {} ({})\n",
@@ -58,9 +59,11 @@ fn claims(findings: &Findings) -> String {
         of.count()
     };
     out.push_str(&format!(
-        "{} reproduced, {} contradicted, {} not reproducible by scheduling alone",
+        "{} reproduced, {} contradicted, {} that depend on what was chosen, {} not reproducible by \
+         scheduling alone",
         count(ClaimVerdict::Reproduced),
         count(ClaimVerdict::Contradicted),
+        count(ClaimVerdict::Depends),
         count(ClaimVerdict::Beyond)
     ));
     out
