@@ -87,6 +87,10 @@ pub(super) enum ClaimVerdict {
     Beyond,
     /// It holds with some of the values that were chosen, and with others not.
     Depends,
+    /// It holds because a value of the machine was worked out from it.
+    Fitted,
+    /// It holds because the scenario says so.
+    Given,
 }
 
 impl ClaimVerdict {
@@ -96,6 +100,8 @@ impl ClaimVerdict {
             ClaimVerdict::Contradicted => "contradicted",
             ClaimVerdict::Beyond => "not reproducible by scheduling alone",
             ClaimVerdict::Depends => "depends",
+            ClaimVerdict::Fitted => "fitted",
+            ClaimVerdict::Given => "given",
         }
     }
 }
@@ -109,6 +115,15 @@ enum Finding {
         unit: &'static str,
     },
     Beyond,
+}
+
+/// Why it may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// Because of the rules that are looked at.
+    Rules,
+    /// Because it was put in. Then this is the verdict.
+    PutIn(ClaimVerdict),
 }
 
 /// The same measurement with another value of something that was only chosen.
@@ -133,6 +148,7 @@ pub(super) struct Claim {
     /// Where in the source.
     pub(super) place: &'static str,
     finding: Finding,
+    origin: Origin,
     variations: Vec<Variation>,
     /// How it was measured, or why it cannot be.
     pub(super) note: String,
@@ -149,6 +165,7 @@ impl Claim {
             text,
             place,
             finding: Finding::Beyond,
+            origin: Origin::Rules,
             variations: Vec::new(),
             note: String::new(),
             reason: "",
@@ -183,6 +200,18 @@ impl Claim {
         self
     }
 
+    /// A value of the machine was worked out from this claim, or from others that it follows from: which.
+    pub(super) fn fitted(mut self, how: &str) -> Claim {
+        self.origin = Origin::PutIn(ClaimVerdict::Fitted);
+        self.note(how)
+    }
+
+    /// The scenario has it as an input: which.
+    pub(super) fn given(mut self, how: &str) -> Claim {
+        self.origin = Origin::PutIn(ClaimVerdict::Given);
+        self.note(how)
+    }
+
     /// Why scheduling alone cannot show it.
     pub(super) fn beyond(self, why: &str) -> Claim {
         self.note(why)
@@ -203,7 +232,10 @@ impl Claim {
     pub(super) fn verdict(&self) -> ClaimVerdict {
         match self.share_that_holds() {
             None => ClaimVerdict::Beyond,
-            Some(share) if share >= AGREED => ClaimVerdict::Reproduced,
+            Some(share) if share >= AGREED => match self.origin {
+                Origin::Rules => ClaimVerdict::Reproduced,
+                Origin::PutIn(verdict) => verdict,
+            },
             Some(share) if share <= 1.0 - AGREED => ClaimVerdict::Contradicted,
             Some(_) => ClaimVerdict::Depends,
         }
@@ -300,7 +332,10 @@ impl Claim {
             "ok": match verdict {
                 ClaimVerdict::Reproduced => Some(true),
                 ClaimVerdict::Contradicted => Some(false),
-                ClaimVerdict::Beyond | ClaimVerdict::Depends => None,
+                ClaimVerdict::Beyond
+                | ClaimVerdict::Depends
+                | ClaimVerdict::Fitted
+                | ClaimVerdict::Given => None,
             },
             "varied": self.variations.iter().map(|one| json!({
                 "what": one.what,
@@ -373,6 +408,23 @@ mod tests {
             many.varied("a seed", nine, 8.0).verdict(),
             ClaimVerdict::Depends
         );
+    }
+
+    /// Goal: what was put in is not called reproduced, and is found out if it does not come out. Method: both
+    /// ways to put it in, and a number that does not fit.
+    #[test]
+    fn inputs_are_not_results() {
+        assert_eq!(
+            switches(9.0).fitted("from it").verdict(),
+            ClaimVerdict::Fitted
+        );
+        assert_eq!(
+            switches(9.0).given("it is so").verdict(),
+            ClaimVerdict::Given
+        );
+        let wrong = switches(8.0).fitted("from it");
+        assert_eq!(wrong.verdict(), ClaimVerdict::Contradicted);
+        assert_eq!(switches(9.0).given("it is so").json()["ok"], Value::Null);
     }
 
     /// Goal: every kind of range has the right ends, and nothing holds for a value that is no number. Method:

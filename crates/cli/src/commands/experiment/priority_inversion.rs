@@ -9,7 +9,7 @@ pub(super) use remedies::{end_of_wait, park, thread, varied};
 pub(super) use scene::scene_on;
 
 use super::article::Experiment;
-use super::claim::ClaimVerdict::{Beyond, Contradicted, Reproduced};
+use super::claim::ClaimVerdict::{Beyond, Contradicted, Given, Reproduced};
 use super::findings::Findings;
 use super::lab::Effort;
 use super::lesson::Lesson;
@@ -33,11 +33,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
         Lesson {
             text: "The waste is the busy wait: a main thread that parks gives its core to the job it waits \
                    for at once ({000-h}).",
-            rests_on: &[
-                ("000-a", Reproduced),
-                ("000-b", Reproduced),
-                ("000-h", Reproduced),
-            ],
+            rests_on: &[("000-a", Given), ("000-b", Given), ("000-h", Reproduced)],
         },
         Lesson {
             text: "On a machine that is at hand it is no different: beside threads that want its CPUs as \

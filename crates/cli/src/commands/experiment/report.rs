@@ -32,6 +32,8 @@ fn claims(findings: &Findings) -> String {
             (ClaimVerdict::Contradicted, By::Us) => "BROKEN",
             (ClaimVerdict::Beyond, _) => "beyond",
             (ClaimVerdict::Depends, _) => "varies",
+            (ClaimVerdict::Fitted, _) => "fitted",
+            (ClaimVerdict::Given, _) => "given ",
         };
         out.push_str(&format!(
             "{mark}  {}  {} ({})\n",
@@ -59,11 +61,12 @@ fn claims(findings: &Findings) -> String {
         of.count()
     };
     out.push_str(&format!(
-        "{} reproduced, {} contradicted, {} that depend on what was chosen, {} not reproducible by \
-         scheduling alone",
+        "{} reproduced, {} contradicted, {} that depend on what was chosen, {} fitted or given, {} not \
+         reproducible by scheduling alone",
         count(ClaimVerdict::Reproduced),
         count(ClaimVerdict::Contradicted),
         count(ClaimVerdict::Depends),
+        count(ClaimVerdict::Fitted) + count(ClaimVerdict::Given),
         count(ClaimVerdict::Beyond)
     ));
     out

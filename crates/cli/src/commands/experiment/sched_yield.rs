@@ -8,7 +8,7 @@ use console::Failure;
 use workload::naive::NaiveWait;
 
 use super::article::Experiment;
-use super::claim::ClaimVerdict::{Contradicted, Reproduced};
+use super::claim::ClaimVerdict::{Contradicted, Fitted, Reproduced};
 use super::findings::Findings;
 use super::lab::Effort;
 use super::lesson::Lesson;
@@ -29,13 +29,15 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     policy: "cfs-4.12, eevdf-6.6, eevdf-6.18, fifo",
     learnt: &[
         Lesson {
-            text: "Under the article's kernel yielding achieves nothing ({002-b}), to the digit: CFS takes \
-                   the thread that yields again until the other one is too far behind.",
+            text: "Under the article's kernel yielding achieves nothing ({002-b}): CFS takes the thread that \
+                   yields again until the other one is too far behind. The longest turn and the spread of \
+                   all follow from that ({002-l}, {002-n}); their number, mean and sum ({002-i}, {002-k}) \
+                   are put into the machine.",
             rests_on: &[
                 ("002-b", Reproduced),
                 ("002-d", Reproduced),
-                ("002-i", Reproduced),
-                ("002-k", Reproduced),
+                ("002-i", Fitted),
+                ("002-k", Fitted),
                 ("002-l", Reproduced),
                 ("002-n", Reproduced),
             ],

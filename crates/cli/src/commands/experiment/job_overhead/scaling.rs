@@ -201,14 +201,14 @@ fn claims_of_the_first_chart(trials: &ScalingTrials) -> Vec<Claim> {
             "Compare-and-swap overhead, below the first chart",
         )
         .is(Expect::Between(0.8, 1.25), old(500, 20), TIMES)
-        .note("2017.3; the machine's values are fitted to this and the next"),
+        .fitted("2017.3; the machine's values are fitted to this and the next"),
         Claim::source(
             "001-b",
             "… with all cores: nearly twice as slow",
             "Compare-and-swap overhead, below the first chart",
         )
         .is(Expect::Between(0.4, 0.65), old(500, ALL_CPUS), TIMES)
-        .note("31 workers"),
+        .fitted("31 workers; as the first"),
         Claim::source(
             "001-c",
             "Pieces of 1 us, 31 workers: almost no improvement",

@@ -3,7 +3,7 @@
 use console::Failure;
 use event::Nanos;
 use sim::Outcome;
-use sim::scenario::Scenario;
+use sim::scenario::{Forever, Repeat, Scenario};
 
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Cell, Findings, Table};
@@ -39,6 +39,8 @@ pub(super) fn inversion(effort: &Effort, findings: &mut Findings) -> Result<(), 
     let [with, without, unique] = waits.as_slice() else {
         return Err(Failure::failed("three policies"));
     };
+    let endless = never_lets_go(&scenario, effort.seed)?;
+    let for_ever = |is_over: bool| f64::from(u8::from(!is_over));
     let millis = |wait: &LockWait| wait.took.map_or(f64::NAN, |took| took.0 as f64 / 1e6);
     findings.claims.extend([
         Claim::source(
@@ -53,8 +55,9 @@ pub(super) fn inversion(effort: &Effort, findings: &mut Findings) -> Result<(), 
             "… effectively for ever, deadlocked",
             "Priority Inheritance, second paragraph",
         )
-        .is(Expect::Exactly(1.0), f64::from(u8::from(!without.is_over)), "(1: for ever)")
-        .or_else("a wait without a bound of its own, and no deadlock: it ends when the middle thread does"),
+        .is(Expect::Exactly(1.0), for_ever(without.is_over), "(1: for ever)")
+        .varied("a middle thread that computes without end", Expect::Exactly(1.0), for_ever(endless))
+        .note("no deadlock: a wait without a bound of its own, which ends when the middle thread does"),
         Claim::source(
             "003-q",
             "Inheritance lets the low one run until it gives the lock back",
@@ -71,6 +74,22 @@ pub(super) fn inversion(effort: &Effort, findings: &mut Findings) -> Result<(), 
         .note("a kernel that allows one thread at each priority; Linux and ThreadX allow many"),
     ]);
     Ok(())
+}
+
+/// Whether the high thread's wait is over after ten seconds, without inheritance and with a middle thread
+/// that computes all that time.
+fn never_lets_go(scenario: &Scenario, seed: u64) -> Result<bool, Failure> {
+    let mut scenario = scenario.clone();
+    scenario.until = Some(Nanos::from_secs(10));
+    let middle = scenario
+        .threads
+        .iter_mut()
+        .find(|thread| thread.name == "middle");
+    middle
+        .ok_or_else(|| Failure::failed("there is a middle thread"))?
+        .repeat = Repeat::Word(Forever::Forever);
+    let ran = lab::run(&scenario, "rtos-plain", seed)?;
+    Ok(lab::spans(&ran, "wait for m").next().is_some())
 }
 
 /// The scenario is Linux's: there the highest number goes first, and its CPU is the second one.

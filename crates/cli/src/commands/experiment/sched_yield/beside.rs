@@ -296,7 +296,7 @@ impl BesideTrials {
                 millions,
                 "million",
             )
-            .note(note),
+            .fitted(note),
             of(
                 "002-j",
                 "The shortest takes 400 ns",
@@ -304,14 +304,15 @@ impl BesideTrials {
                 turns.min().0 as f64,
                 "ns",
             )
-            .note("429 ns here: the article's sums need that mean of the short ones"),
+            .fitted("429 ns here: the article's sums need that mean of the short ones"),
             of(
                 "002-k",
                 "The mean is 857.71 ns",
                 Expect::about(857.71, 0.03),
                 mean,
                 "ns",
-            ),
+            )
+            .fitted("the machine's time for a yield comes from the article's own sums"),
             of(
                 "002-l",
                 "The longest takes 11.32 ms",
@@ -326,7 +327,7 @@ impl BesideTrials {
                 turns.total().as_secs_f64(),
                 "s",
             )
-            .note(note),
+            .fitted(note),
             of(
                 "002-n",
                 "The standard deviation is 66.24 us",
