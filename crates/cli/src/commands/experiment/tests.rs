@@ -54,7 +54,13 @@ const FOUND: &[(&Experiment, &[(&str, ClaimVerdict)])] = {
         ),
         (
             &job_overhead::EXPERIMENT,
-            &[("001-a", Fitted), ("001-b", Fitted), ("001-k", Beyond)],
+            &[
+                ("001-a", Fitted),
+                ("001-b", Fitted),
+                ("001-c", Depends),
+                ("001-h", Depends),
+                ("001-k", Beyond),
+            ],
         ),
         (
             &sched_yield::EXPERIMENT,
