@@ -51,8 +51,9 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             rests_on: &[("000-o", Reproduced)],
         },
         Lesson {
-            text: "Under EEVDF the scene does not arise: the worker that was interrupted goes on first.",
-            rests_on: &[("000-u", Reproduced)],
+            text: "Under EEVDF the scene is rarer, and not gone ({000-x}): in the run above the worker that \
+                   was interrupted goes on first, in others it does not.",
+            rests_on: &[("000-u", Reproduced), ("000-x", Reproduced)],
         },
         Lesson {
             text: "A small core that was idle is slow by its design and by its clock ({000-q}), and the \

@@ -18,6 +18,10 @@ use crate::commands::experiment::lab::{self, Effort};
 use crate::commands::experiment::plot::{Plot, PlotBar, PlotShape};
 
 const POLICY: &str = "cfs-4.12";
+/// Newer kernels, on which the scene is looked for, too.
+const NEWER: [&str; 2] = ["eevdf-6.6", "eevdf-6.18"];
+/// A frame that takes longer was held up: the critical work is shorter.
+const HELD_UP: Nanos = Nanos::from_millis(1);
 
 /// A remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,13 +188,18 @@ pub(in crate::commands::experiment) fn varied(mut scene: Scenario, seed: u64) ->
 }
 
 /// From the main thread's start to the end of its wait.
-fn frame(machine: &Arc<Machine>, remedy: Remedy, seed: u64) -> Result<Nanos, Failure> {
+fn frame(
+    machine: &Arc<Machine>,
+    remedy: Remedy,
+    policy: &str,
+    seed: u64,
+) -> Result<Nanos, Failure> {
     let scene = varied(scene_on(&machine.name), seed);
     let start = thread(&scene, "UnityMain").start.unwrap_or_default();
     let work = jobs(&scene);
     let scene = remedy.applied(scene);
     let mut end = None;
-    let ran = lab::run_on(&scene, machine.clone(), POLICY, seed, false, |sim| {
+    let ran = lab::run_on(&scene, machine.clone(), policy, seed, false, |sim| {
         end = Some(on_paceline(sim, start, &work));
     })?;
     if let Some(end) = end {
@@ -259,7 +268,7 @@ pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failur
         }
     }
     let frames = lab::each("frames", &all, |&(machine, remedy, seed)| {
-        frame(machine, remedy, seed)
+        frame(machine, remedy, POLICY, seed)
     })?;
     let frames: Vec<u64> = frames.into_iter().map(|frame| frame.0).collect();
     let mut times = frames.chunks(seeds.len()).map(Times::of);
@@ -307,7 +316,73 @@ pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failur
             .fold(0.0, f64::max)
     };
     findings.claims.extend(claims(&worst));
+    let claim = kernels(&machines, &seeds, findings)?;
+    findings.claims.push(claim);
     Ok(())
+}
+
+/// How many frames are held up under each kernel, as a table, and the claim about it.
+fn kernels(
+    machines: &[Arc<Machine>],
+    seeds: &[u64],
+    findings: &mut Findings,
+) -> Result<Claim, Failure> {
+    const REMEDIES: [Remedy; 3] = [Remedy::None, Remedy::Park, Remedy::Paceline];
+    let policies = [POLICY, NEWER[0], NEWER[1]];
+    let mut rows = Vec::new();
+    for machine in machines {
+        for remedy in REMEDIES {
+            rows.extend(policies.map(|policy| (machine, remedy, policy)));
+        }
+    }
+    let of_row = |row: &(&Arc<Machine>, Remedy, &'static str)| {
+        let (machine, remedy, policy) = *row;
+        let mut count = 0;
+        for &seed in seeds {
+            count += u32::from(frame(machine, remedy, policy, seed)? > HELD_UP);
+        }
+        Ok(f64::from(count) * 1000.0 / seeds.len() as f64)
+    };
+    let counts = lab::each("kernels", &rows, of_row)?;
+    let title = format!("Frames that take longer than {HELD_UP}, of 1000, by the kernel");
+    let columns = ["machine", "remedy", policies[0], policies[1], policies[2]];
+    let mut table = Table::new(title, columns);
+    for (row, counts) in rows
+        .chunks(policies.len())
+        .zip(counts.chunks(policies.len()))
+    {
+        let [old, newer @ ..] = counts else {
+            return Err(Failure::failed("each kernel was run"));
+        };
+        table.row([
+            row[0].0.name.as_str().into(),
+            row[0].1.name().into(),
+            (*old).into(),
+            newer[0].into(),
+            newer[1].into(),
+        ]);
+    }
+    findings.tables.push(table);
+    let busy = |policy| {
+        let of = rows.iter().zip(&counts);
+        let of = of.filter(move |((_, remedy, run), _)| *remedy == Remedy::None && *run == policy);
+        of.map(|(_, count)| *count)
+    };
+    let least_old = busy(POLICY).fold(f64::MAX, f64::min);
+    let most_new = NEWER.into_iter().flat_map(busy).fold(0.0, f64::max);
+    let claim = Claim::ours(
+        "000-x",
+        "Under EEVDF a busy wait holds up fewer frames than under CFS",
+    );
+    Ok(claim
+        .is(
+            Expect::LessThan(least_old),
+            most_new,
+            "of 1000 frames, the most of both phones and kernels",
+        )
+        .note(format!(
+            "the least under CFS of both phones; a frame is held up if it takes over {HELD_UP}"
+        )))
 }
 
 /// The results of a remedy on the worse of both phones, in ms.
