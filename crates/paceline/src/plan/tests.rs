@@ -151,7 +151,7 @@ fn collisions(graph: &DeclaredGraph) -> Vec<(usize, usize)> {
 /// keeps the edges. Method: random graphs against the transitive closure, found by trying everything.
 #[test]
 fn random_graphs_are_judged_as_by_brute_force_long() {
-    let rounds = if cfg!(miri) { 200 } else { 60_000 };
+    let rounds = 60_000;
     let mut random = Random(1);
     let mut found = [0; 4];
     for _ in 0..rounds {
@@ -220,7 +220,7 @@ fn random_graphs_are_judged_as_by_brute_force_long() {
 /// order.
 #[test]
 fn missing_edges_are_those_of_the_calls_long() {
-    let rounds = if cfg!(miri) { 100 } else { 30_000 };
+    let rounds = 30_000;
     let mut random = Random(2);
     for _ in 0..rounds {
         // All edges lead on, so that the order of the calls is an order.
@@ -248,7 +248,7 @@ fn missing_edges_are_those_of_the_calls_long() {
 /// after each edge.
 #[test]
 fn some_edges_are_added_as_by_a_look_at_all_pairs_long() {
-    let rounds = if cfg!(miri) { 100 } else { 20_000 };
+    let rounds = 20_000;
     let mut random = Random(3);
     let mut found = [0; 2];
     for _ in 0..rounds {

@@ -63,7 +63,10 @@ pub(crate) struct Ledger {
     jobs: Jobs,
     resources: Vec<Option<Resource>>,
     free: Vec<u64>,
+    last_resource: u64,
+    /// Uses that jobs of scopes have to come after, too.
     replaced: ReplacedUses,
+    /// The scopes whose jobs were scheduled here.
     scopes: Map<Ticket, OpenScope>,
     last_guard: u64,
     /// What comes directly before the job that is checked.
@@ -77,7 +80,8 @@ pub(crate) struct Ledger {
 impl Ledger {
     /// A new resource: its number.
     pub(crate) fn add_resource(&mut self, name: &'static str) -> u64 {
-        let resource = Some(Resource::new(name));
+        self.last_resource += 1;
+        let resource = Some(Resource::new(name, self.last_resource));
         match self.free.pop() {
             Some(number) => {
                 self.resources[number as usize] = resource;
@@ -93,7 +97,6 @@ impl Ledger {
     /// No job can declare it any more.
     pub(crate) fn remove_resource(&mut self, number: u64) {
         self.resources[number as usize] = None;
-        self.replaced.remove_resource(number);
         self.free.push(number);
     }
 
@@ -200,7 +203,10 @@ impl Ledger {
         let found = self.find_open(accesses, None);
         debug_assert!(found.is_ok(), "guards are not looked at");
         for (number, access) in accesses.iter().enumerate() {
-            for one in self.replaced.colliding(access) {
+            let Some(Some(resource)) = self.resources.get(access.resource as usize) else {
+                continue;
+            };
+            for one in self.replaced.colliding(resource.serial, access) {
                 self.open
                     .extend(self.jobs.serial(one.old.by).map(|serial| Open {
                         by: one.old.by,
@@ -291,16 +297,17 @@ impl Ledger {
     ) {
         let job = self.jobs.add(ticket, planned.label, &self.preds);
         for access in planned.accesses {
+            let Some(Some(resource)) = self.resources.get_mut(access.resource as usize) else {
+                continue;
+            };
             let mut newcomer = Newcomer {
                 jobs: &self.jobs,
                 job,
                 later: &passed.later,
                 replaced: &mut self.replaced,
-                resource: access.resource,
+                resource: resource.serial,
             };
-            if let Some(Some(resource)) = self.resources.get_mut(access.resource as usize) {
-                resource.note(access, &mut newcomer);
-            }
+            resource.note(access, &mut newcomer);
         }
         self.replaced.sweep_if_due(&self.jobs, &is_over);
         if let Some(scope) = planned.scope {

@@ -8,10 +8,11 @@ use crate::store::Ticket;
 
 /// A use, and the job that took its place.
 pub(super) struct Replaced {
+    /// The resource's serial number.
     pub(super) resource: u64,
     pub(super) old: Use,
     pub(super) kind: AccessKind,
-    /// While it has not begun, jobs may be scheduled that come before it.
+    /// Until it begins, jobs may be scheduled that come before it.
     pub(super) instead: JobRef,
 }
 
@@ -28,11 +29,14 @@ impl ReplacedUses {
         self.all.push(one);
     }
 
-    /// Those that the access collides with.
-    pub(super) fn colliding(&self, access: &Declared) -> impl Iterator<Item = &Replaced> {
-        self.all
-            .iter()
-            .filter(|one| one.resource == access.resource && access.meets(one.kind, &one.old.part))
+    /// Those that the access to the resource with this serial number collides with.
+    pub(super) fn colliding(
+        &self,
+        resource: u64,
+        access: &Declared,
+    ) -> impl Iterator<Item = &Replaced> {
+        let all = self.all.iter();
+        all.filter(move |one| one.resource == resource && access.meets(one.kind, &one.old.part))
     }
 
     pub(super) fn users(&self) -> impl Iterator<Item = JobRef> {
@@ -50,16 +54,11 @@ impl ReplacedUses {
 
     pub(super) fn sweep(&mut self, jobs: &Jobs, is_over: impl Fn(Ticket) -> bool) {
         self.all.retain(|one| {
-            let may_begin = jobs
+            let is_pending = jobs
                 .ticket(one.instead)
                 .is_some_and(|ticket| !is_over(ticket));
-            may_begin && jobs.serial(one.old.by).is_some()
+            is_pending && jobs.serial(one.old.by).is_some()
         });
         self.left = self.all.len();
-    }
-
-    /// No job can declare the resource any more, and another one gets its number.
-    pub(super) fn remove_resource(&mut self, number: u64) {
-        self.all.retain(|one| one.resource != number);
     }
 }

@@ -50,7 +50,7 @@ pub(super) struct Newcomer<'n> {
     /// Those that it collides with and comes before. It comes after all others that it collides with.
     pub(super) later: &'n [JobRef],
     pub(super) replaced: &'n mut ReplacedUses,
-    /// The number of the resource.
+    /// The serial number of the resource that it touches.
     pub(super) resource: u64,
 }
 
@@ -90,6 +90,8 @@ pub(super) struct Guarded {
 
 pub(super) struct Resource {
     pub(super) name: &'static str,
+    /// Unlike its number, no other resource ever has this.
+    pub(super) serial: u64,
     /// The last writer of each part. The parts are disjoint, and in order.
     writers: Vec<Use>,
     /// Those that have read since.
@@ -98,9 +100,10 @@ pub(super) struct Resource {
 }
 
 impl Resource {
-    pub(super) fn new(name: &'static str) -> Resource {
+    pub(super) fn new(name: &'static str, serial: u64) -> Resource {
         Resource {
             name,
+            serial,
             writers: Vec::new(),
             readers: Vec::new(),
             guards: Vec::new(),
@@ -156,7 +159,9 @@ impl Resource {
     pub(super) fn note(&mut self, access: &Declared, newcomer: &mut Newcomer<'_>) {
         let part = access.part.clone();
         if part.is_empty() {
-        } else if newcomer.later.is_empty() {
+            return;
+        }
+        if newcomer.later.is_empty() {
             self.note_last(part, access.kind, newcomer);
         } else {
             self.note_amid(part, access.kind, newcomer);

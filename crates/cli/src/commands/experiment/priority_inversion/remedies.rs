@@ -13,13 +13,15 @@ use sim::{Machine, Sim};
 use super::PHONES;
 use super::scene::scene_on;
 use crate::commands::experiment::claim::{Claim, Expect};
-use crate::commands::experiment::findings::{Findings, Table};
+use crate::commands::experiment::findings::{Cell, Findings, Table};
 use crate::commands::experiment::lab::{self, Effort};
 use crate::commands::experiment::plot::{Plot, PlotBar, PlotShape};
 
 const POLICY: &str = "cfs-4.12";
 /// Newer kernels, on which the scene is looked for, too.
 const NEWER: [&str; 2] = ["eevdf-6.6", "eevdf-6.18"];
+/// What is compared on them.
+const COMPARED: [Remedy; 3] = [Remedy::None, Remedy::Park, Remedy::Paceline];
 /// A frame that takes longer was held up: the critical work is shorter.
 const HELD_UP: Nanos = Nanos::from_millis(1);
 
@@ -188,18 +190,14 @@ pub(in crate::commands::experiment) fn varied(mut scene: Scenario, seed: u64) ->
 }
 
 /// From the main thread's start to the end of its wait.
-fn frame(
-    machine: &Arc<Machine>,
-    remedy: Remedy,
-    policy: &str,
-    seed: u64,
-) -> Result<Nanos, Failure> {
-    let scene = varied(scene_on(&machine.name), seed);
+fn frame(kind: FrameKind<'_>, seed: u64) -> Result<Nanos, Failure> {
+    let scene = varied(scene_on(&kind.machine.name), seed);
     let start = thread(&scene, "UnityMain").start.unwrap_or_default();
     let work = jobs(&scene);
-    let scene = remedy.applied(scene);
+    let scene = kind.remedy.applied(scene);
     let mut end = None;
-    let ran = lab::run_on(&scene, machine.clone(), policy, seed, false, |sim| {
+    let machine = kind.machine.clone();
+    let ran = lab::run_on(&scene, machine, kind.policy, seed, false, |sim| {
         end = Some(on_paceline(sim, start, &work));
     })?;
     if let Some(end) = end {
@@ -258,50 +256,90 @@ fn on_paceline(sim: &Sim, start: Nanos, work: &[Nanos]) -> Result<Nanos, Failure
     Ok(sim.now())
 }
 
+/// Frames of one kind: on this phone, with this remedy, under this kernel.
+#[derive(Clone, Copy)]
+struct FrameKind<'m> {
+    machine: &'m Arc<Machine>,
+    remedy: Remedy,
+    policy: &'static str,
+}
+
+/// Their times, a frame for each seed.
+struct Frames<'m> {
+    kind: FrameKind<'m>,
+    times: Vec<u64>,
+}
+
+impl<'m> Frames<'m> {
+    /// All remedies under the first kernel, and under the newer ones those that are compared.
+    fn run_all(machines: &'m [Arc<Machine>], seeds: &[u64]) -> Result<Vec<Frames<'m>>, Failure> {
+        let mut kinds = Vec::new();
+        for machine in machines {
+            let of = |policy, remedy| FrameKind {
+                machine,
+                remedy,
+                policy,
+            };
+            kinds.extend(Remedy::ALL.map(|remedy| of(POLICY, remedy)));
+            for policy in NEWER {
+                kinds.extend(COMPARED.map(|remedy| of(policy, remedy)));
+            }
+        }
+        let all = kinds.iter();
+        let all: Vec<_> = all
+            .flat_map(|&kind| seeds.iter().map(move |&seed| (kind, seed)))
+            .collect();
+        let times = lab::each("frames", &all, |&(kind, seed)| frame(kind, seed))?;
+        let times: Vec<u64> = times.into_iter().map(|time| time.0).collect();
+        let times = times.chunks(seeds.len()).map(<[u64]>::to_vec);
+        let frames = kinds.into_iter().zip(times);
+        Ok(frames.map(|(kind, times)| Frames { kind, times }).collect())
+    }
+
+    /// How many are held up, of 1000.
+    fn held_up(&self) -> f64 {
+        let count = self.times.iter().filter(|time| **time > HELD_UP.0).count();
+        count as f64 * 1000.0 / self.times.len() as f64
+    }
+}
+
 pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
     let seeds: Vec<u64> = effort.seeds(60, 1_000).collect();
     let machines = PHONES.map(lab::machine);
-    let mut all = Vec::new();
-    for machine in &machines {
-        for remedy in Remedy::ALL {
-            all.extend(seeds.iter().map(|&seed| (machine, remedy, seed)));
-        }
-    }
-    let frames = lab::each("frames", &all, |&(machine, remedy, seed)| {
-        frame(machine, remedy, POLICY, seed)
-    })?;
-    let frames: Vec<u64> = frames.into_iter().map(|frame| frame.0).collect();
-    let mut times = frames.chunks(seeds.len()).map(Times::of);
-    let mut found = Vec::new();
-    let mut bars = Vec::new();
+    let frames = Frames::run_all(&machines, &seeds)?;
+    let (old, newer): (Vec<_>, Vec<_>) = frames
+        .iter()
+        .partition(|frames| frames.kind.policy == POLICY);
+    show_remedies(&old, seeds.len(), findings);
+    let worst = |remedy: Remedy, what: fn(&Times) -> u64| {
+        let of = old.iter().filter(|frames| frames.kind.remedy == remedy);
+        of.map(|frames| what(&Times::of(&frames.times)) as f64 / 1e6)
+            .fold(0.0, f64::max)
+    };
+    findings.claims.extend(claims(&worst));
+    let claim = kernels(&old, &newer, findings);
+    findings.claims.push(claim);
+    Ok(())
+}
+
+/// The table and the picture of all remedies.
+fn show_remedies(all: &[&Frames<'_>], seeds: usize, findings: &mut Findings) {
     let title = format!(
-        "From the main thread's start to the end of its wait, {} frames that differ by a seed, {POLICY}",
-        seeds.len()
+        "From the main thread's start to the end of its wait, {seeds} frames that differ by a seed, {POLICY}"
     );
     let mut table = Table::new(title, ["machine", "remedy", "p50", "p99", "longest"]);
-    for machine in &machines {
-        for remedy in Remedy::ALL {
-            let times = times
-                .next()
-                .ok_or_else(|| Failure::failed("all were run"))?;
-            let cells = [times.p50, times.p99, times.max].map(|ns| Nanos(ns).into());
-            let [p50, p99, max] = cells;
-            table.row([
-                machine.name.as_str().into(),
-                remedy.name().into(),
-                p50,
-                p99,
-                max,
-            ]);
-            if machine.name == PHONES[0] {
-                let name = remedy.name().to_owned();
-                bars.push(PlotBar {
-                    name,
-                    value: times.p99 as f64 / 1e6,
-                    kind: usize::from(remedy == Remedy::Paceline),
-                });
-            }
-            found.push((machine.name.as_str(), remedy, times));
+    let mut bars = Vec::new();
+    for frames in all {
+        let (machine, remedy) = (&frames.kind.machine.name, frames.kind.remedy);
+        let times = Times::of(&frames.times);
+        let [p50, p99, max] = [times.p50, times.p99, times.max].map(|ns| Nanos(ns).into());
+        table.row([machine.as_str().into(), remedy.name().into(), p50, p99, max]);
+        if machine == PHONES[0] {
+            bars.push(PlotBar {
+                name: remedy.name().to_owned(),
+                value: times.p99 as f64 / 1e6,
+                kind: usize::from(remedy == Remedy::Paceline),
+            });
         }
     }
     findings.tables.push(table);
@@ -310,79 +348,50 @@ pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failur
         title: "99 of 100 frames wait no longer than this".into(),
         picture: PlotShape::Bars { unit: "ms", bars },
     });
-    let worst = |remedy: Remedy, what: fn(&Times) -> u64| {
-        let of = found.iter().filter(|(_, other, _)| *other == remedy);
-        of.map(|(_, _, times)| what(times) as f64 / 1e6)
-            .fold(0.0, f64::max)
-    };
-    findings.claims.extend(claims(&worst));
-    let claim = kernels(&machines, &seeds, findings)?;
-    findings.claims.push(claim);
-    Ok(())
 }
 
 /// How many frames are held up under each kernel, as a table, and the claim about it.
-fn kernels(
-    machines: &[Arc<Machine>],
-    seeds: &[u64],
-    findings: &mut Findings,
-) -> Result<Claim, Failure> {
-    const REMEDIES: [Remedy; 3] = [Remedy::None, Remedy::Park, Remedy::Paceline];
-    let policies = [POLICY, NEWER[0], NEWER[1]];
-    let mut rows = Vec::new();
-    for machine in machines {
-        for remedy in REMEDIES {
-            rows.extend(policies.map(|policy| (machine, remedy, policy)));
-        }
-    }
-    let of_row = |row: &(&Arc<Machine>, Remedy, &'static str)| {
-        let (machine, remedy, policy) = *row;
-        let mut count = 0;
-        for &seed in seeds {
-            count += u32::from(frame(machine, remedy, policy, seed)? > HELD_UP);
-        }
-        Ok(f64::from(count) * 1000.0 / seeds.len() as f64)
-    };
-    let counts = lab::each("kernels", &rows, of_row)?;
+fn kernels(old: &[&Frames<'_>], newer: &[&Frames<'_>], findings: &mut Findings) -> Claim {
     let title = format!("Frames that take longer than {HELD_UP}, of 1000, by the kernel");
-    let columns = ["machine", "remedy", policies[0], policies[1], policies[2]];
-    let mut table = Table::new(title, columns);
-    for (row, counts) in rows
-        .chunks(policies.len())
-        .zip(counts.chunks(policies.len()))
-    {
-        let [old, newer @ ..] = counts else {
-            return Err(Failure::failed("each kernel was run"));
+    let mut table = Table::new(title, ["machine", "remedy", POLICY, NEWER[0], NEWER[1]]);
+    for frames in old {
+        let FrameKind {
+            machine, remedy, ..
+        } = frames.kind;
+        let same = |other: &&&Frames<'_>| {
+            other.kind.machine.name == machine.name && other.kind.remedy == remedy
         };
-        table.row([
-            row[0].0.name.as_str().into(),
-            row[0].1.name().into(),
-            (*old).into(),
-            newer[0].into(),
-            newer[1].into(),
-        ]);
+        let same: Vec<f64> = newer.iter().filter(same).map(|of| of.held_up()).collect();
+        if let [second, third] = same[..] {
+            let [first, second, third] = [frames.held_up(), second, third].map(Cell::from);
+            table.row([
+                machine.name.as_str().into(),
+                remedy.name().into(),
+                first,
+                second,
+                third,
+            ]);
+        }
     }
     findings.tables.push(table);
-    let busy = |policy| {
-        let of = rows.iter().zip(&counts);
-        let of = of.filter(move |((_, remedy, run), _)| *remedy == Remedy::None && *run == policy);
-        of.map(|(_, count)| *count)
+    let busy = |all: &[&Frames<'_>]| {
+        let busy = all.iter().filter(|of| of.kind.remedy == Remedy::None);
+        busy.map(|of| of.held_up()).collect::<Vec<f64>>()
     };
-    let least_old = busy(POLICY).fold(f64::MAX, f64::min);
-    let most_new = NEWER.into_iter().flat_map(busy).fold(0.0, f64::max);
-    let claim = Claim::ours(
+    let least_old = busy(old).into_iter().fold(f64::MAX, f64::min);
+    let most_new = busy(newer).into_iter().fold(0.0, f64::max);
+    Claim::ours(
         "000-x",
         "Under EEVDF a busy wait holds up fewer frames than under CFS",
-    );
-    Ok(claim
-        .is(
-            Expect::LessThan(least_old),
-            most_new,
-            "of 1000 frames, the most of both phones and kernels",
-        )
-        .note(format!(
-            "the least under CFS of both phones; a frame is held up if it takes over {HELD_UP}"
-        )))
+    )
+    .is(
+        Expect::LessThan(least_old),
+        most_new,
+        "of 1000 frames, the most of both phones and kernels",
+    )
+    .note(format!(
+        "the least under CFS of both phones; a frame is held up if it takes over {HELD_UP}"
+    ))
 }
 
 /// The results of a remedy on the worse of both phones, in ms.

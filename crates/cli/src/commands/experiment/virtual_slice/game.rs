@@ -80,8 +80,8 @@ const TICKS: [Option<Nanos>; 3] = [
     Some(Nanos::from_micros(100)),
 ];
 
-/// How much each thread promises to use, where threads promise: the most that it does at a time; a compiler,
-/// which does far more, promises rustland's slice.
+/// How much each thread promises to use, where threads promise: the most that it does at a time; and a
+/// compiler, which does far more, rustland's slice.
 const PROMISES: [(&str, Nanos); 4] = [
     ("game main", Nanos::from_millis(5)),
     ("game render", Nanos::from_millis(4)),
@@ -195,11 +195,13 @@ impl Games {
         (frames(after) / frames(before) - 1.0) * 100.0
     }
 
-    /// That this is less than with `before`, by two standard errors of the difference.
-    fn clearly_less(&self, before: Setting, after: Setting, what: fn(&Game) -> f64) -> Expect {
-        let errors = [before, after].map(|setting| lab::standard_error(&self.of(setting, what)));
+    /// What this has to be less than with the second setting: by two standard errors of the difference. And
+    /// what it is.
+    fn less(&self, settings: [Setting; 2], what: fn(&Game) -> f64) -> (Expect, f64) {
+        let errors = settings.map(|setting| lab::standard_error(&self.of(setting, what)));
         let error = errors.iter().map(|error| error * error).sum::<f64>().sqrt();
-        Expect::LessThan(self.mean(before, what) - 2.0 * error)
+        let [before, after] = settings.map(|setting| self.mean(setting, what));
+        (Expect::LessThan(before - 2.0 * error), after)
     }
 }
 
@@ -322,7 +324,7 @@ fn ideal(games: &Games) -> Claim {
     )
     .is(range, gain(Setting::of, least), "% more frames a second")
     .varied("uniform slices of two least ones, as in the example,", range, gain(Setting::of, uniform))
-    .varied("promises as large as the use", range, gain(Setting::promised, least))
+    .varied("promises (of a compiler 5 ms)", range, gain(Setting::promised, least))
     .varied("both", range, gain(Setting::promised, uniform))
     .note(
         "the virtual slice against a uniform one of the least slice that both have; nobody promises \
@@ -331,21 +333,14 @@ fn ideal(games: &Games) -> Claim {
 }
 
 fn merged(games: &Games) -> Claim {
-    let least = Expect::AtLeast(10.0);
-    let gain = |tick| {
-        games.gain(
-            Setting::ticking(BEFORE, tick),
-            Setting::ticking(MERGED, tick),
-        )
-    };
     let claim = Claim::source(
         "004-j",
         "… and with the code that was merged",
         "Experimental results; the code before and after",
     );
-    let claim = claim.is(least, gain(None), "% more frames a second");
-    let claim = with_ticks(claim, |claim, tick, what| {
-        claim.varied(what, least, gain(tick))
+    let claim = by_tick(claim, "% more frames a second", |tick| {
+        let [before, after] = before_and_after(tick);
+        (Expect::AtLeast(10.0), games.gain(before, after))
     });
     claim.note("scx_rustland before and with the change; means over seeds")
 }
@@ -363,42 +358,27 @@ fn their_frames() -> Claim {
 }
 
 fn no_audio_missed(games: &Games) -> Claim {
-    let none = Expect::Exactly(0.0);
-    let misses =
-        |policy, tick| games.mean(Setting::ticking(policy, tick), |game| game.audio_misses);
+    let misses = |setting| games.mean(setting, |game| game.audio_misses);
     let claim = Claim::source(
         "004-l",
         "No audio is missed with the change, even where the system is overloaded",
         "Experimental results, last paragraph",
     );
-    let claim = claim.is(none, misses(MERGED, None), "missed of 1000 periods");
-    let claim = with_ticks(claim, |claim, tick, what| {
-        claim.varied(what, none, misses(MERGED, tick))
+    let claim = by_tick(claim, "missed of 1000 periods", |tick| {
+        (Expect::Exactly(0.0), misses(Setting::ticking(MERGED, tick)))
     });
-    let before = TICKS.map(|tick| short(misses(BEFORE, tick)));
+    let before = TICKS.map(|tick| short(misses(Setting::ticking(BEFORE, tick))));
     claim.note(format!("before the change: {} of 1000", before.join(", ")))
 }
 
 fn fewer_switches(games: &Games) -> Claim {
-    let what: fn(&Game) -> f64 = |game| game.switches_a_second;
-    let pair = |tick| [BEFORE, MERGED].map(|policy| Setting::ticking(policy, tick));
-    let less = |tick| {
-        let [before, after] = pair(tick);
-        (
-            games.clearly_less(before, after, what),
-            games.mean(after, what),
-        )
-    };
-    let (expected, got) = less(None);
     let claim = Claim::source(
         "004-m",
         "There are fewer switches of those that compute",
         "Virtual time slice, next to last paragraph; the code before and after",
     );
-    let claim = claim.is(expected, got, "switches of the build a second");
-    let claim = with_ticks(claim, |claim, tick, what| {
-        let (expected, got) = less(tick);
-        claim.varied(what, expected, got)
+    let claim = by_tick(claim, "switches of the build a second", |tick| {
+        games.less(before_and_after(tick), |game| game.switches_a_second)
     });
     claim
         .or_else("slices decay to their floor where many compute")
@@ -406,58 +386,47 @@ fn fewer_switches(games: &Games) -> Claim {
 }
 
 fn shorter_slices(games: &Games) -> Claim {
-    let what: fn(&Game) -> f64 = |game| game.build_stint;
-    let less = |tick| {
-        let (few, many) = (Setting::ticking(BEFORE, tick), Setting::crowded(tick));
-        (games.clearly_less(few, many, what), games.mean(many, what))
-    };
-    let (expected, got) = less(None);
     let claim = Claim::source(
         "004-n",
         "Before the change, the more overloaded the system, the shorter the slices",
         "Overview, first paragraph",
     );
-    let claim = claim.is(expected, got, "us, a compiler at a time");
-    let claim = with_ticks(claim, |claim, tick, what| {
-        let (expected, got) = less(tick);
-        claim.varied(what, expected, got)
+    let claim = by_tick(claim, "us, a compiler at a time", |tick| {
+        let few_and_many = [Setting::ticking(BEFORE, tick), Setting::crowded(tick)];
+        games.less(few_and_many, |game| game.build_stint)
     });
-    claim
-        .or_else(
-            "the compilers are cut by other things than their slices: what wakes up takes their CPUs",
-        )
-        .note(format!("{CROWD} compilers against 32; less by two standard errors"))
+    claim.note(format!(
+        "{CROWD} compilers against 32; less by two standard errors"
+    ))
 }
 
 fn sooner(games: &Games) -> Claim {
-    let what: fn(&Game) -> f64 = |game| game.audio_waits;
-    let less = |tick| {
-        let [before, after] = [BEFORE, MERGED].map(|policy| Setting::ticking(policy, tick));
-        (
-            games.clearly_less(before, after, what),
-            games.mean(after, what),
-        )
-    };
-    let (expected, got) = less(None);
     let claim = Claim::source(
         "004-o",
         "With the change tasks that need little are processed sooner",
         "Virtual time slice; Example, last paragraph",
     );
-    let claim = claim.is(expected, got, "us, the audio's wait for a CPU");
-    let claim = with_ticks(claim, |claim, tick, what| {
-        let (expected, got) = less(tick);
-        claim.varied(what, expected, got)
+    let claim = by_tick(claim, "us, the audio's wait for a CPU", |tick| {
+        games.less(before_and_after(tick), |game| game.audio_waits)
     });
-    claim
-        .or_else("in our model short tasks wait about as long as before")
-        .note("less by two standard errors")
+    claim.note("less by two standard errors")
 }
 
-/// The claim with each other tick.
-fn with_ticks(claim: Claim, vary: impl Fn(Claim, Option<Nanos>, String) -> Claim) -> Claim {
-    let others = TICKS.into_iter().filter(|tick| tick.is_some());
-    others.fold(claim, |claim, tick| {
-        vary(claim, tick, format!("a tick of {}", tick_of(tick)))
+fn before_and_after(tick: Option<Nanos>) -> [Setting; 2] {
+    [BEFORE, MERGED].map(|policy| Setting::ticking(policy, tick))
+}
+
+/// The claim with each tick: what is expected with it, and what was measured.
+fn by_tick(
+    claim: Claim,
+    unit: &'static str,
+    measured: impl Fn(Option<Nanos>) -> (Expect, f64),
+) -> Claim {
+    TICKS.into_iter().fold(claim, |claim, tick| {
+        let (expected, got) = measured(tick);
+        match tick {
+            None => claim.is(expected, got, unit),
+            Some(time) => claim.varied(format!("a tick of {time}"), expected, got),
+        }
     })
 }
