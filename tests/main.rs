@@ -18,6 +18,7 @@ mod defects;
 mod futures;
 mod idle;
 mod interference;
+mod lanes;
 mod live;
 mod placement;
 mod process;

@@ -117,7 +117,7 @@ impl Case {
             results: true,
             borrowing: true,
             panics: *random.pick(&[0, 0, 10]),
-            background: *random.pick(&[0, 20]),
+            lanes: *random.pick(&[0, 40]),
             theme,
             items: *random.pick(&[9, 40]),
         };

@@ -5,6 +5,8 @@
 //! thread that completes it. So no program made here can wait in a circle, in whatever order it runs, and a
 //! run that does not end is the runtime's fault.
 
+use paceline::Lane;
+
 use super::theme::Theme;
 use crate::support::Random;
 
@@ -82,8 +84,7 @@ pub(crate) struct Node {
     pub(crate) kind: Kind,
     pub(crate) after: Vec<usize>,
     pub(crate) body: Vec<Action>,
-    /// Its job has no deadline.
-    pub(crate) background: bool,
+    pub(crate) lane: Lane,
 }
 
 /// The programs that a test wants.
@@ -105,8 +106,8 @@ pub(crate) struct Taste {
     pub(crate) borrowing: bool,
     /// Percentage of bodies that panic.
     pub(crate) panics: usize,
-    /// Percentage of nodes that are background jobs.
-    pub(crate) background: usize,
+    /// Percentage of nodes that are in another lane than the normal one.
+    pub(crate) lanes: usize,
     /// The kind of the first nodes.
     pub(crate) theme: Theme,
     /// Fewer items than this are in each range.
@@ -162,7 +163,7 @@ impl Plan {
         generator.add_actions();
         generator.follow(theme);
         generator.fold_bodies();
-        generator.send_some_to_the_background();
+        generator.choose_lanes();
         generator.plan
     }
 
@@ -172,8 +173,8 @@ impl Plan {
             eprintln!("thread {thread}: {list:?}");
         }
         for (number, node) in self.nodes.iter().enumerate() {
-            let lane = if node.background {
-                " in the background"
+            let lane = if node.lane != Lane::Normal {
+                &format!(" in lane {}", node.lane)
             } else {
                 ""
             };
@@ -229,7 +230,7 @@ impl Generator<'_> {
             kind,
             after: Vec::new(),
             body: Vec::new(),
-            background: false,
+            lane: Lane::Normal,
         });
         self.plan.nodes.len() - 1
     }
@@ -427,12 +428,14 @@ impl Generator<'_> {
         }
     }
 
-    fn send_some_to_the_background(&mut self) {
-        if self.taste.background == 0 {
+    fn choose_lanes(&mut self) {
+        if self.taste.lanes == 0 {
             return;
         }
         for node in &mut self.plan.nodes {
-            node.background = self.random.chance(self.taste.background);
+            if self.random.chance(self.taste.lanes) {
+                node.lane = *self.random.pick(&[Lane::Background, Lane::Frame]);
+            }
         }
     }
 

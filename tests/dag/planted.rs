@@ -45,7 +45,7 @@ impl<D: Defect> Case<D> {
             results: harmless,
             borrowing: harmless,
             panics: 0,
-            background: 0,
+            lanes: 0,
             theme: Theme::None,
             items: 40,
         };

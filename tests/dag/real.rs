@@ -40,7 +40,7 @@ fn programs(test: &str, seeds: u64, workers: &[usize], ending: Ending) {
             results: true,
             borrowing: true,
             panics: *random.pick(&[0, 10]),
-            background: 0,
+            lanes: 0,
             theme: Theme::None,
             items: 40,
         };

@@ -316,7 +316,7 @@ fn taste(random: &mut Random, workers: usize) -> Taste {
         results: true,
         borrowing: true,
         panics: *random.pick(&[0, 10]),
-        background: *random.pick(&[0, 20]),
+        lanes: *random.pick(&[0, 40]),
         theme: Theme::None,
         items: 40,
     }

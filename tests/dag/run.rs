@@ -11,7 +11,7 @@ use std::task::{self, Poll, Wake, Waker};
 use std::time::Duration;
 
 use event::Nanos;
-use paceline::{Context, Event, Grain, Job, JobId, JobSystem, NewJob, ScheduleError};
+use paceline::{Context, Event, Grain, Job, JobId, JobSystem, Lane, NewJob, ScheduleError};
 use platform::{Parker, Platform, Thread, ThreadSpec};
 
 use super::left;
@@ -237,8 +237,8 @@ impl<P: Platform> Place<'_, P> {
         // Before the job is made: its body looks at them.
         *notes.after.lock().unwrap() = after;
         let mut job = self.job(node).after_all(&ids);
-        if planned.background {
-            job = job.background();
+        if planned.lane != Lane::Normal {
+            job = job.lane(planned.lane);
         }
         let made = match planned.kind {
             Kind::Single => {

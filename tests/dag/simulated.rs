@@ -218,7 +218,7 @@ fn programs(test: &str, seeds: u64, workers: &[usize], ending: Ending) {
             results: true,
             borrowing: true,
             panics: *random.pick(&[0, 10]),
-            background: 0,
+            lanes: *random.pick(&[0, 0, 40]),
             theme: Theme::None,
             items: 40,
         };

@@ -35,6 +35,11 @@ struct FirstFrame;
 #[doc = include_str!("../../docs/guide/graphs.md")]
 struct GraphsGuide;
 
+/// Those of the guide to lanes.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guide/lanes.md")]
+struct LanesGuide;
+
 /// Those of the guide to safety.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/guide/safety.md")]

@@ -1,10 +1,11 @@
 //! The parts of a background job are in the background, too.
 //!
 //! Goal: what a background job spawns into a scope, the halves of its joins and the pieces of its loops may
-//! run on slow workers, as the job itself may, and no such part of a normal job does. (Once all of these were
-//! normal jobs.) Method: on a simulated phone with fast workers and slow ones, jobs of each lane that divide
-//! their work in each of these ways, on fast workers. A part that runs on a little core although its job runs
-//! on a fast one was taken by a slow worker; these are counted.
+//! run on slow workers, as the job itself may, and no such part of a normal job does, nor of a background job
+//! that a normal job waits for. (Once all of these were normal jobs.) Method: on a simulated phone with fast
+//! workers and slow ones, jobs of each kind that divide their work in each of these ways. There are more of
+//! them than little cores, so that fast workers run some. A part that runs on a little core although its job
+//! runs on a fast one was taken by a slow worker; these are counted.
 
 use super::*;
 
@@ -56,8 +57,18 @@ fn divide(cx: &Context<'_, Sim>, way: Way, parts: usize, taken: &AtomicU64) {
     }
 }
 
+/// A job that divides its work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Divides {
+    InBackground,
+    /// A normal job.
+    AtOnce,
+    /// A background job that a normal job waits for.
+    Awaited,
+}
+
 /// How many parts of jobs slow workers took from fast ones.
-fn taken_by_slow_workers(way: Way, is_background: bool) -> u64 {
+fn taken_by_slow_workers(way: Way, what: Divides) -> u64 {
     let taken = Arc::new(AtomicU64::new(0));
     let counted = taken.clone();
     let report = Sim::run(on(PHONE), |sim| {
@@ -65,14 +76,17 @@ fn taken_by_slow_workers(way: Way, is_background: bool) -> u64 {
         let _main = js.adopt(Role::Main);
         for number in 1..=4 {
             sim.sleep_until(Nanos(number * PERIOD.0));
-            let jobs = [0; 3].map(|_| {
+            let jobs = [0; 8].map(|_| {
                 let taken = counted.clone();
-                js.job("on a fast worker").schedule(move |cx| {
-                    let job = cx.job("divides");
-                    let job = if is_background { job.background() } else { job };
+                let divide = move |cx: &Context<'_, Sim>| divide(cx, way, 64, &taken);
+                match what {
+                    Divides::InBackground => js.job("divides").background().schedule(divide),
+                    Divides::AtOnce => js.job("divides").schedule(divide),
                     // A worker that waits for a job at once runs it itself.
-                    job.run(move |cx| divide(cx, way, 64, &taken)).wait();
-                })
+                    Divides::Awaited => js.job("waits").schedule(move |cx| {
+                        cx.job("divides").background().run(divide).wait();
+                    }),
+                }
             });
             js.flush();
             // This thread stays out of it meanwhile.
@@ -88,7 +102,12 @@ fn taken_by_slow_workers(way: Way, is_background: bool) -> u64 {
 #[test]
 fn parts_of_background_jobs_are_in_the_background() {
     for way in [Way::Spawns, Way::Joins, Way::Loops] {
-        assert_eq!(taken_by_slow_workers(way, false), 0, "{way:?}, normal");
-        assert!(taken_by_slow_workers(way, true) > 0, "{way:?}, background");
+        for what in [Divides::AtOnce, Divides::Awaited] {
+            assert_eq!(taken_by_slow_workers(way, what), 0, "{way:?}, {what:?}");
+        }
+        assert!(
+            taken_by_slow_workers(way, Divides::InBackground) > 0,
+            "{way:?}"
+        );
     }
 }

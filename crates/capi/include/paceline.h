@@ -145,7 +145,7 @@ typedef void (*pl_body)(pl_context *context, void *data);
 typedef void (*pl_release)(void *data);
 
 /**
- * The lane of a job: PL_LANE_NORMAL or PL_LANE_BACKGROUND.
+ * The lane of a job: PL_LANE_NORMAL, PL_LANE_BACKGROUND or PL_LANE_FRAME.
  */
 typedef uint32_t pl_lane;
 
@@ -189,7 +189,7 @@ typedef struct {
    */
   size_t after_count;
   /**
-   * PL_LANE_NORMAL or PL_LANE_BACKGROUND.
+   * PL_LANE_NORMAL, PL_LANE_BACKGROUND or PL_LANE_FRAME.
    */
   pl_lane lane;
   /**
@@ -249,7 +249,7 @@ typedef struct {
    */
   size_t after_count;
   /**
-   * PL_LANE_NORMAL or PL_LANE_BACKGROUND. Not for pl_parallel_for.
+   * PL_LANE_NORMAL, PL_LANE_BACKGROUND or PL_LANE_FRAME. Not for pl_parallel_for.
    */
   pl_lane lane;
   /**
@@ -299,7 +299,7 @@ typedef struct {
 } pl_system_desc;
 
 /**
- * What jobs are, if nothing is said: in the background if the job is that schedules them.
+ * What jobs are, if nothing is said: in the lane of the job that schedules them.
  */
 #define PL_LANE_NORMAL 0
 
@@ -307,6 +307,11 @@ typedef struct {
  * Without a deadline: run when there is nothing else to do, and now and then when there is.
  */
 #define PL_LANE_BACKGROUND 1
+
+/**
+ * The few jobs that a frame hangs on: run before all else.
+ */
+#define PL_LANE_FRAME 2
 
 #ifdef __cplusplus
 extern "C" {

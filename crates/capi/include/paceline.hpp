@@ -190,6 +190,11 @@ public:
         lane_ = PL_LANE_BACKGROUND;
         return *this;
     }
+    /// One of the few jobs that a frame hangs on: run before all else.
+    options &in_front() {
+        lane_ = PL_LANE_FRAME;
+        return *this;
+    }
     /// Wakes no worker: for threads that cannot pay for a system call.
     options &quiet() {
         quiet_ = 1;

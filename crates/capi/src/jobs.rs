@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_void};
 
-use paceline::NewJob;
+use paceline::{Lane, NewJob};
 
 use crate::body::{BodyData, BodyParts, Bound, JobFunction, Taker, pl_body, pl_release};
 use crate::described::{Described, array, must_be, put, read};
@@ -14,12 +14,14 @@ use crate::system::{named, pl_system};
 /// number back, and it is never the number of another job. Zero is none.
 pub type pl_job = u64;
 
-/// The lane of a job: PL_LANE_NORMAL or PL_LANE_BACKGROUND.
+/// The lane of a job: PL_LANE_NORMAL, PL_LANE_BACKGROUND or PL_LANE_FRAME.
 pub type pl_lane = u32;
-/// What jobs are, if nothing is said: in the background if the job is that schedules them.
+/// What jobs are, if nothing is said: in the lane of the job that schedules them.
 pub const PL_LANE_NORMAL: pl_lane = 0;
 /// Without a deadline: run when there is nothing else to do, and now and then when there is.
 pub const PL_LANE_BACKGROUND: pl_lane = 1;
+/// The few jobs that a frame hangs on: run before all else.
+pub const PL_LANE_FRAME: pl_lane = 2;
 
 /// A job. Zero in a field is its default.
 #[repr(C)]
@@ -44,7 +46,7 @@ pub struct pl_job_desc {
     pub after: *const pl_job,
     /// How many jobs there are at `after`.
     pub after_count: usize,
-    /// PL_LANE_NORMAL or PL_LANE_BACKGROUND.
+    /// PL_LANE_NORMAL, PL_LANE_BACKGROUND or PL_LANE_FRAME.
     pub lane: pl_lane,
     /// 1: wake no worker for it. It is taken when a worker looks next, at the latest after pl_flush or a
     /// wait. For threads that cannot pay for a system call.
@@ -79,9 +81,10 @@ impl Common<'_> {
         let mut job = match self.lane {
             PL_LANE_NORMAL => js.job(name.as_str()),
             PL_LANE_BACKGROUND => js.job(name.as_str()).background(),
+            PL_LANE_FRAME => js.job(name.as_str()).lane(Lane::Frame),
             lane => {
                 return Err(Refusal::invalid(format!(
-                    "there is no lane {lane}: use PL_LANE_NORMAL or PL_LANE_BACKGROUND"
+                    "there is no lane {lane}: use PL_LANE_NORMAL, PL_LANE_BACKGROUND or PL_LANE_FRAME"
                 )));
             }
         };

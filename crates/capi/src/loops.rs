@@ -36,7 +36,7 @@ pub struct pl_loop_desc {
     pub after: *const pl_job,
     /// How many jobs there are at `after`.
     pub after_count: usize,
-    /// PL_LANE_NORMAL or PL_LANE_BACKGROUND. Not for pl_parallel_for.
+    /// PL_LANE_NORMAL, PL_LANE_BACKGROUND or PL_LANE_FRAME. Not for pl_parallel_for.
     pub lane: pl_lane,
     /// As in pl_job_desc. Not for pl_parallel_for.
     pub quiet: u32,

@@ -40,7 +40,7 @@ fn json_says_what_a_phone_is() {
     assert_eq!(phone["fast"], json!([4, 5, 6, 7]));
     let workers = phone["workers"].as_array().unwrap();
     assert_eq!(workers.len(), 7);
-    let first = json!({"cpus": [4, 5, 6, 7], "class": "mid+big", "lanes": ["frame", "background"]});
+    let first = json!({"cpus": [4, 5, 6, 7], "class": "mid+big", "lanes": ["frame", "normal", "background"]});
     assert_eq!(workers[0], first);
     assert_eq!(workers[6]["lanes"], json!(["background"]));
     assert_eq!(phone["os_help"], json!([]), "its kernel cannot be asked");

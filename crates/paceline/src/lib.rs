@@ -114,6 +114,9 @@ mod stats;
 mod store;
 mod work;
 
+#[doc(inline)]
+pub use ::platform::Lane;
+
 #[doc(no_inline)]
 pub use crate::platform::{
     CpuSet, Limits, Os, Platform, SchedParams, Signal, SpawnError, Topology,

@@ -12,6 +12,8 @@ pub enum Omission {
     AnnounceMoved,
     /// A thread that has ended a node of a graph announces at once all that it made ready.
     AnnounceFan,
+    /// A thread that has queued a ticket looks once more whether the job was raised.
+    LookForRaise,
     /// A thread that starts workers looks first whether the job system has begun to end.
     LookBeforeStarting,
 }

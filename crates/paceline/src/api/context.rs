@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use event::Nanos;
-use platform::Platform;
+use platform::{Lane, Platform};
 
 use super::frame::Frame;
 use super::handle::{Event, Job, Latch};
@@ -50,6 +50,21 @@ impl<'a, P: Platform> Context<'a, P> {
 }
 
 impl<P: Platform> Context<'_, P> {
+    /// Runs `f` in a lane, as [`JobSystem::in_lane`](crate::JobSystem::in_lane).
+    ///
+    /// ```
+    /// use paceline::Lane;
+    /// let js = paceline::JobSystem::new();
+    /// js.enter(|cx| {
+    ///     let saves = cx.in_lane(Lane::Background, || [0; 3].map(|_| cx.schedule(|_| ())));
+    ///     saves.map(|save| cx.wait(save));
+    /// });
+    /// ```
+    pub fn in_lane<R>(&self, lane: Lane, f: impl FnOnce() -> R) -> R {
+        self.shared.lanes.note_use(lane);
+        self.work_in_lane(lane.into(), f)
+    }
+
     /// Schedules a job that depends on nothing, as [`JobSystem::schedule`](crate::JobSystem::schedule).
     ///
     /// ```
@@ -68,8 +83,8 @@ impl<P: Platform> Context<'_, P> {
         self.job("job").schedule(body)
     }
 
-    /// Begins the description of a job, as [`JobSystem::job`](crate::JobSystem::job). The job is in the
-    /// background if the calling one is.
+    /// Begins the description of a job, as [`JobSystem::job`](crate::JobSystem::job). The job is in the lane
+    /// of the calling one.
     ///
     /// ```
     /// let js = paceline::JobSystem::new();

@@ -4,14 +4,14 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::panic::Location;
 
-use platform::{Os, Platform};
+use platform::{Lane, Os, Platform};
 use smallvec::SmallVec;
 
 use super::handle::Job;
 use super::submit::{Declares, owner};
 use crate::error::{ScheduleError, or_panic};
 use crate::policy::Grain;
-use crate::store::{JobId, Label, Slot, Ticket};
+use crate::store::{JobId, Label, LaneFlags, Slot, Ticket};
 use crate::work::{Context, Once, RangeTable, ScopeJobs, Shared, SharedRange, Typed};
 
 /// The description of a job, from [`JobSystem::job`](crate::JobSystem::job), [`Context::job`] or
@@ -36,8 +36,8 @@ pub struct NewJob<'a, 'body, P: Platform = Os> {
     pub(super) from: Origin<'a, P>,
     pub(super) label: Label,
     pub(super) after: Predecessors,
-    /// The flag of its lane, beside that of the job that schedules it.
-    pub(super) lane: u32,
+    /// Its lane, if not that of the job that schedules it.
+    pub(super) lane: Option<LaneFlags>,
     /// No worker is woken for it.
     pub(super) is_quiet: bool,
     /// Invariant: a longer borrow must not pass for a shorter one, nor the other way round.
@@ -155,7 +155,7 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
             from,
             label,
             after: Predecessors::default(),
-            lane: 0,
+            lane: None,
             is_quiet: false,
             _body: PhantomData,
         }
@@ -185,19 +185,44 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
         }
     }
 
+    /// The lane of the job: which ready jobs go before it. Without this it is that of the job that schedules
+    /// it, and [`Lane::Normal`] outside of jobs.
+    ///
+    /// A wait raises: the job that it waits for, and all that this one waits for in turn, are in the lane of
+    /// the waiter from then on, if that one is more urgent. So a lane is for what nothing urgent waits for by
+    /// itself. Use as few as possible: most programs need [`background`](NewJob::background) and no other.
+    ///
+    /// [`Lane::Frame`] is for the few jobs that a frame hangs on. They go through one queue that all threads
+    /// share, and run in the order in which they became ready; each costs a short lock and a fence more than
+    /// a normal job. Nothing but other frame jobs holds them up, so frame jobs without end leave the rest one
+    /// turn in some sixty.
+    ///
+    /// ```
+    /// use paceline::Lane;
+    /// let js = paceline::JobSystem::new();
+    /// let input = js.job("input").lane(Lane::Frame).schedule(|_| ());
+    /// let save = js.job("save").lane(Lane::Background).schedule(|_| println!("saved"));
+    /// js.wait(js.combine([input, save]));
+    /// ```
+    pub fn lane(mut self, lane: Lane) -> Self {
+        self.shared().lanes.note_use(lane);
+        self.lane = Some(lane.into());
+        self
+    }
+
     /// The job has no deadline. Workers take it when there is nothing else to do, and now and then when there
     /// is, so that it gets its turn. Where CPUs differ it may run on any of them
     /// ([`Placement`](crate::Placement)); jobs that are not in the background stay on the fast ones. Jobs
-    /// that it schedules are in the background, too. A wait for it runs it at once, if it can.
+    /// that it schedules are in the background, too. A wait for it runs it at once, if it can, and brings it
+    /// forward ([`lane`](NewJob::lane)).
     ///
     /// ```
     /// let js = paceline::JobSystem::new();
     /// let save = js.job("save").background().schedule(|_| println!("saved"));
     /// js.wait(save);
     /// ```
-    pub fn background(mut self) -> Self {
-        self.lane = Slot::<P>::IS_BACKGROUND;
-        self
+    pub fn background(self) -> Self {
+        self.lane(Lane::Background)
     }
 
     /// Scheduling the job wakes no thread: no system call is made, and no fence. **While all workers sleep,

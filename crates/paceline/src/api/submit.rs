@@ -58,7 +58,8 @@ impl<P: Platform> NewJob<'_, '_, P> {
         let cx = self.from.context()?;
         let after = self.predecessors()?;
         let graph = cx.graph();
-        let flags = flags | self.lane | Slot::<P>::HAS_BODY | cx.own(|own| own.lane);
+        let lane = cx.own(|own| self.lane.unwrap_or(own.lane));
+        let flags = flags | Slot::<P>::HAS_BODY | lane.0;
         let scope = self.from.scope();
         let made = match scope {
             None => graph.make_here(&self.label, flags, Ticket::NONE),

@@ -14,7 +14,7 @@ use super::listen::Listener;
 use super::{Driver, Graph, OnGraph};
 use crate::border::Payload;
 use crate::queues::Queue;
-use crate::store::{JobPhase, Link, LinksWord, NIL, Preds, Slot, StateWord, Ticket};
+use crate::store::{JobPhase, LaneFlags, Link, LinksWord, NIL, Preds, Slot, StateWord, Ticket};
 
 /// How a job ended.
 pub(crate) enum Ending {
@@ -113,8 +113,8 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
     #[inline(always)]
     pub(crate) fn make_runnable(self, job: Ticket, slot: &Slot<P>, flags: u32, queue: Queue) {
         self.make_ready_here(job, slot);
-        if flags & Slot::<P>::IS_BACKGROUND != 0 {
-            self.driver.enqueue_in_background(job);
+        if !LaneFlags::is_plainly_normal(flags) {
+            self.driver.enqueue_in_lane(job, queue);
             return;
         }
         self.driver.enqueue(job, queue);

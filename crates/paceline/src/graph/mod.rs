@@ -114,8 +114,8 @@ pub(crate) trait Driver<P: Platform> {
     /// Puts a ready job into a queue, from which some thread takes it. [`publish`](Driver::publish) announces
     /// it.
     fn enqueue(&self, job: Ticket, queue: Queue);
-    /// The same for a background job, which is announced at once.
-    fn enqueue_in_background(&self, job: Ticket);
+    /// The same for a job of which the flags alone do not say that it is in the normal lane.
+    fn enqueue_in_lane(&self, job: Ticket, queue: Queue);
     /// Announces the jobs that were put into a queue.
     fn publish(&self, queue: Queue);
     /// Wakes the thread on this thread slot, which is a listener.

@@ -61,7 +61,7 @@ fn node<P: Platform>(
     NodePlan {
         label: label_here("node"),
         body: Some(Box::new(move |_: &Context<'_, P>, _: Places<'_>| body())),
-        is_background: false,
+        lane: None,
         is_on_main: false,
         predecessors,
         successors: successors.to_vec(),

@@ -21,6 +21,7 @@ mod deque;
 mod ending;
 mod futures;
 mod idle;
+mod lanes;
 mod links;
 mod live;
 mod posted;

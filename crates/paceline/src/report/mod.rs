@@ -12,6 +12,8 @@ use std::fmt;
 use std::panic::Location;
 use std::time::Duration;
 
+use platform::Lane;
+
 use crate::store::{JobId, Label, Map};
 
 /// What a job system is doing at this moment, and what holds it up; from
@@ -59,6 +61,8 @@ pub struct Report {
     /// The length of the queue for tickets that did not fit the queue of a thread. A ticket stands for a job
     /// that is ready; some are stale, and a job may have several.
     pub injector: usize,
+    /// The length of the queue of frame jobs.
+    pub front: usize,
     /// The length of the queue of background jobs.
     pub backlog: usize,
     /// How many jobs and threads are left out, because they changed while they were read.
@@ -124,8 +128,9 @@ pub struct LiveJob {
     pub has_deadline: bool,
     /// It is a future that has been polled, and waits to be woken.
     pub is_pending: bool,
-    /// It is in the background ([`NewJob::background`](crate::NewJob::background)).
-    pub is_background: bool,
+    /// Its lane ([`NewJob::lane`](crate::NewJob::lane)), or the one that it was raised to by waits. It says
+    /// nothing of an event, a combination or a scope.
+    pub lane: Lane,
     /// The scope that it belongs to.
     pub scope: Option<JobId>,
 }
@@ -330,6 +335,7 @@ impl Report {
             threads: Vec::new(),
             workers: 0,
             injector: 0,
+            front: 0,
             backlog: 0,
             changing: 0,
             is_forked: false,

@@ -122,6 +122,8 @@ mod tests {
     use std::num::NonZeroU32;
     use std::panic::Location;
 
+    use platform::Lane;
+
     use super::super::{NamedJob, places};
     use super::*;
     use crate::store::{Label, Ticket};
@@ -146,7 +148,7 @@ mod tests {
             waits_for: awaited.iter().map(|&awaited| named(awaited)).collect(),
             has_deadline: false,
             is_pending: false,
-            is_background: false,
+            lane: Lane::Normal,
             scope: None,
         };
         edges.iter().enumerate().map(job).collect()

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use platform::Lane;
+
 use super::{Activity, JobKind, JobState, LiveJob, LiveThread, LiveThreadKind, Report};
 use crate::store::{Key, Label, Map, digest_of_text};
 
@@ -103,7 +105,10 @@ impl Report {
             }
             (JobState::Waiting, _, Some(waits)) => waits,
             (JobState::Waiting, _, None) => "is just being made or released".to_owned(),
-            (JobState::Ready, ..) if job.is_background => "ready, in the background".to_owned(),
+            (JobState::Ready, ..) if job.lane == Lane::Background => {
+                "ready, in the background".to_owned()
+            }
+            (JobState::Ready, ..) if job.lane == Lane::Frame => "ready, in front".to_owned(),
             (JobState::Ready, ..) => "ready".to_owned(),
             (JobState::Running { thread }, _, waits) => {
                 let place = thread.and_then(|slot| self.thread_of(slot));
@@ -167,9 +172,10 @@ impl Report {
 
     fn write_queues(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let of_threads = |len: fn(&LiveThread) -> usize| self.threads.iter().map(len).sum();
-        let lengths: [(usize, &str); 4] = [
+        let lengths: [(usize, &str); 5] = [
             (of_threads(|thread| thread.queue), "threads"),
             (of_threads(|thread| thread.inbox), "inboxes"),
+            (self.front, "the front queue"),
             (self.injector, "the injector"),
             (self.backlog, "the backlog"),
         ];

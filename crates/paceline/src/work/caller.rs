@@ -49,8 +49,8 @@ impl<P: Platform> Driver<P> for Context<'_, P> {
         Context::enqueue(self, job, queue);
     }
 
-    fn enqueue_in_background(&self, job: Ticket) {
-        self.enqueue_in_backlog(job);
+    fn enqueue_in_lane(&self, job: Ticket, queue: Queue) {
+        Context::enqueue_in_lane(self, job, queue);
     }
 
     #[inline]
@@ -67,6 +67,9 @@ impl<P: Platform> Driver<P> for Context<'_, P> {
     fn has_new_predecessor(&self, job: Ticket) {
         // SeqCst, partner: the fence of a waiter before its last look.
         P::fence(Ordering::SeqCst);
+        if self.shared.lanes.are_used() {
+            self.raise_new_predecessor(job);
+        }
         if self.shared.idle.load().watching > 0 {
             self.shared.idle.bump();
             self.alert_watcher_of(job);

@@ -10,6 +10,7 @@ mod ending;
 mod entry;
 mod fork;
 mod future;
+pub(crate) mod lanes;
 #[cfg(feature = "trace")]
 mod own_rings;
 pub(crate) mod posted;

@@ -26,14 +26,20 @@ impl<P: Platform> Context<'_, P> {
     /// Puts a ticket into a queue. The next [`publish`](Context::publish) announces it.
     #[inline]
     pub(crate) fn enqueue(&self, ticket: Ticket, queue: Queue) {
-        let deque = match (queue, &self.thread.inbox) {
-            (Queue::Inbox, Some(inbox)) => inbox,
-            _ => &self.thread.deque,
-        };
+        let deque = self.deque_for(queue);
         if !deque.put(ticket) {
             self.overflow(deque, ticket);
         }
         self.own(|own| own.fresh += 1);
+    }
+
+    /// The queue by that name.
+    #[inline]
+    pub(super) fn deque_for(&self, queue: Queue) -> &Deque<P> {
+        match (queue, &self.thread.inbox) {
+            (Queue::Inbox, Some(inbox)) => inbox,
+            _ => &self.thread.deque,
+        }
     }
 
     #[cold]
@@ -67,12 +73,23 @@ impl<P: Platform> Context<'_, P> {
     #[inline]
     fn announce(&self, fresh: u32, queue: Queue) {
         if let Some(now) = self.shared.idle.after_publish::<Fenced>() {
-            self.notify_idle(now, fresh, queue);
+            self.notify_idle(now, fresh, || self.alert_watchers(fresh, queue));
+        }
+        if self.shared.lanes.front_is_used() {
+            self.queue_raised(fresh, queue);
         }
     }
 
+    /// A ticket was put into a queue that all threads share: announces it.
+    pub(crate) fn announce_one(&self, ticket: Ticket) {
+        if let Some(now) = self.shared.idle.after_publish::<Fenced>() {
+            self.notify_idle(now, 1, || self.alert_watcher_of(ticket));
+        }
+    }
+
+    /// `alert_watchers` wakes the waiters that want one of the tickets.
     #[cold]
-    fn notify_idle(&self, now: IdleWord, fresh: u32, queue: Queue) {
+    fn notify_idle(&self, now: IdleWord, fresh: u32, alert_watchers: impl FnOnce()) {
         let idle = &self.shared.idle;
         if now.wants_work() {
             idle.bump();
@@ -81,7 +98,7 @@ impl<P: Platform> Context<'_, P> {
             match self.shared.workers.active() {
                 // Waiters run any job then.
                 0 => self.alert_all(),
-                _ => self.alert_watchers(fresh, queue),
+                _ => alert_watchers(),
             }
         }
         let mut unnotified = fresh;
@@ -172,12 +189,8 @@ impl<P: Platform> Context<'_, P> {
     /// Wakes the waiters that want one of the tickets just queued.
     #[cold]
     pub(crate) fn alert_watchers(&self, fresh: u32, queue: Queue) {
-        let deque = match (queue, &self.thread.inbox) {
-            (Queue::Inbox, Some(inbox)) => inbox,
-            _ => &self.thread.deque,
-        };
         let mut left = fresh;
-        deque.scan(|ticket| {
+        self.deque_for(queue).scan(|ticket| {
             self.alert_watcher_of(ticket);
             left -= 1;
             left == 0

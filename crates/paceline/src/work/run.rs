@@ -10,7 +10,7 @@ use crate::border::Payload;
 use crate::graph::Ending;
 use crate::hooks::JobMoment;
 use crate::queues::Queue;
-use crate::store::{Erased, JobPhase, Slot, Ticket};
+use crate::store::{Erased, JobPhase, LaneFlags, Slot, Ticket};
 
 impl<P: Platform> Context<'_, P> {
     /// The newest ticket of the own deque, left there. Prefetches the memory of a job that will be run here
@@ -57,11 +57,11 @@ impl<P: Platform> Context<'_, P> {
     #[inline]
     pub(crate) fn run_claimed(&self, job: Ticket, slot: &Slot<P>) {
         let flags = slot.flags.load(Ordering::Relaxed);
-        let lane = flags & Slot::<P>::IS_BACKGROUND;
+        let lane = LaneFlags::made_in(flags);
         if lane == self.own(|own| own.lane) {
             self.run_in_own_lane(job, slot, flags)
         } else {
-            self.in_lane(lane, || self.run_in_own_lane(job, slot, flags))
+            self.work_in_lane(lane, || self.run_in_own_lane(job, slot, flags))
         }
     }
 
@@ -166,11 +166,10 @@ impl<P: Platform> Context<'_, P> {
         }
     }
 
-    /// Runs something as part of a job of a lane: jobs scheduled by it are of that lane, too. `lane`: the
-    /// flag.
-    pub(crate) fn in_lane<R>(&self, lane: u32, run: impl FnOnce() -> R) -> R {
+    /// Runs something as part of a job of a lane: jobs scheduled by it are of that lane, too.
+    pub(crate) fn work_in_lane<R>(&self, lane: LaneFlags, run: impl FnOnce() -> R) -> R {
         /// Restores the lane, also during an unwind.
-        struct InLane<'c, 'a, P: Platform>(&'c Context<'a, P>, u32);
+        struct InLane<'c, 'a, P: Platform>(&'c Context<'a, P>, LaneFlags);
         impl<P: Platform> Drop for InLane<'_, '_, P> {
             fn drop(&mut self) {
                 self.0.own(|own| own.lane = self.1);
@@ -179,12 +178,6 @@ impl<P: Platform> Context<'_, P> {
         let outer = self.own(|own| std::mem::replace(&mut own.lane, lane));
         let _in_lane = InLane(self, outer);
         run()
-    }
-
-    /// Whether the innermost job that runs here is in the background. If so, the jobs that it schedules are
-    /// in the background, too, and so is each range that it has opened or joined.
-    pub(crate) fn works_in_background(&self) -> bool {
-        self.own(|own| own.lane) != 0
     }
 
     /// Drops the closure or the result of a job.

@@ -233,7 +233,7 @@ impl<'scope, P: Platform> Scope<'scope, '_, P> {
     {
         let cx = self.shared.context()?;
         let kind = Slot::<P>::HAS_BODY | Slot::<P>::IS_ANONYMOUS | Slot::<P>::IN_SCOPE;
-        let flags = kind | cx.own(|own| own.lane);
+        let flags = kind | cx.own(|own| own.lane).0;
         let graph = cx.graph();
         let made = graph.make(&Label { name, site }, flags, self.jobs.job);
         let (job, slot) = made.ok_or_else(|| graph.full())?;

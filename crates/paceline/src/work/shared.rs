@@ -9,6 +9,7 @@ use platform::{Atomic, Late, Padded, Platform};
 use super::checks::Checks;
 use super::context::Context;
 use super::ending::EndOfSystem;
+use super::lanes::Lanes;
 use super::range::RangeBlock;
 use super::report::LongWaits;
 use super::slow::Slow;
@@ -40,9 +41,7 @@ pub(crate) struct SystemState<P: Platform> {
     pub(crate) threads: ThreadSlots<P>,
     pub(crate) idle: Idle<P>,
     pub(crate) injector: Injector<P>,
-    /// Background jobs that are ready. Every thread that searches asks whether there are any, and nearly
-    /// always there are none. So nothing that is written often may lie beside it.
-    pub(crate) backlog: Padded<Injector<P>>,
+    pub(crate) lanes: Lanes<P>,
     pub(crate) slow: Slow<P>,
     pub(crate) workers: WorkerThreads<P>,
     pub(crate) adapt: Adapt<P>,
@@ -105,7 +104,7 @@ impl<P: Platform> Shared<P> {
         let threads = ThreadSlots::new(parts.threads, parts.guests_max, parts.queue);
         let idle = Idle::new(parts.threads);
         let injector = Injector::new();
-        let backlog = Padded(Injector::new());
+        let lanes = Lanes::new();
         let slow = Slow::new(parts.threads, parts.slow_takes_loops);
         let labels = Labels::new();
         let failures = Failures::new(slots_max, RECORDS_MAX);
@@ -141,7 +140,7 @@ impl<P: Platform> Shared<P> {
             threads,
             idle,
             injector,
-            backlog,
+            lanes,
             slow,
             workers,
             adapt: parts.adapt,
@@ -179,7 +178,8 @@ impl<P: Platform> Shared<P> {
     #[inline(never)]
     pub(crate) fn has_work(&self) -> bool {
         !self.injector.is_empty()
-            || !self.backlog.is_empty()
+            || !self.lanes.front.is_empty()
+            || !self.lanes.backlog.is_empty()
             || self.threads.iter().any(|thread| {
                 thread.deque.len() > 0 || thread.inbox.as_ref().is_some_and(|inbox| inbox.len() > 0)
             })

@@ -24,7 +24,7 @@ use crate::policy::SpinHabit;
 use crate::queues::Deque;
 use crate::record::RecordLocal;
 use crate::stats::Counters;
-use crate::store::Ticket;
+use crate::store::{LaneFlags, Ticket};
 
 /// What kind of thread has a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,8 +89,8 @@ pub(crate) struct Own {
     pub(crate) adapt: AdaptLocal,
     /// The innermost job that runs here.
     pub(crate) frame: *const Running,
-    /// The flag of the lane of the innermost job that runs here: jobs scheduled by it are of that lane.
-    pub(crate) lane: u32,
+    /// The lane in which the innermost job that runs here was made: jobs that it makes are made in it, too.
+    pub(crate) lane: LaneFlags,
     /// Below this address the thread's stack is kept in reserve; see `wait/stack.rs`.
     pub(crate) stack_limit: usize,
     /// Jobs published since the last time all threads that could help were notified.
@@ -169,7 +169,7 @@ impl<P: Platform> ThreadSlot<P> {
                 record: RecordLocal::new(),
                 adapt: AdaptLocal::new(),
                 frame: std::ptr::null(),
-                lane: 0,
+                lane: LaneFlags::NORMAL,
                 stack_limit: 0,
                 unsignalled: 0,
                 fresh: 0,

@@ -1,6 +1,7 @@
 //! A worker's loop: find work → run it → go idle.
 //!
-//! A worker looks in its own queue first (newest ticket, warm in cache), then at the injector. Then it
+//! A worker takes frame jobs first, if there are any (`lanes`). Otherwise it looks in its own queue (newest
+//! ticket, warm in cache), then at the injector. Then it
 //! steals: from thread slots that share its last-level cache before others, half of a deque at a time. From
 //! inboxes it takes single tickets, because their order is promised. Only when all of that fails does it
 //! register as searching. The protocol from there on is in `idle`.
@@ -54,7 +55,7 @@ impl<P: Platform> Context<'_, P> {
 
     /// This thread will not take the next ticket from its deque, although it may have kept one unannounced in
     /// order to do so.
-    fn announce_what_is_left(&self) {
+    pub(super) fn announce_what_is_left(&self) {
         let announces = P::OMITS != Some(Omission::AnnounceBeforeLeaving);
         if announces && self.thread.deque.len() > 0 {
             self.own(|own| own.fresh += 1);
@@ -71,6 +72,11 @@ impl<P: Platform> Context<'_, P> {
         });
         if tick.is_multiple_of(Tuning::FAIRNESS)
             && let Some(ticket) = self.next_in_fairness()
+        {
+            return Some(ticket);
+        }
+        if self.shared.lanes.front_is_used()
+            && let Some(ticket) = self.next_from_front()
         {
             return Some(ticket);
         }
@@ -135,9 +141,11 @@ impl<P: Platform> Context<'_, P> {
     /// A ticket from anywhere but this thread's deque.
     pub(crate) fn find_elsewhere(&self) -> Option<Ticket> {
         self.graph().flush_finished();
+        let front = self.take_from_front();
         // The end of a scope may have made something ready here.
-        let own = self.thread.deque.take_newest();
-        own.or_else(|| self.take_from_injector())
+        front
+            .or_else(|| self.thread.deque.take_newest())
+            .or_else(|| self.take_from_injector())
             .or_else(|| self.take_from_inboxes())
             .or_else(|| self.take_from_deques_if(|_| true))
             .or_else(|| self.take_from_backlog())

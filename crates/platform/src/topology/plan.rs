@@ -8,12 +8,21 @@ use std::fmt;
 
 use super::{CpuSet, Limits, Topology};
 
-/// A kind of work.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+/// How urgent work is: the most urgent lane comes first.
+///
+/// ```
+/// use paceline_platform::Lane;
+/// assert_eq!(Lane::default(), Lane::Normal);
+/// assert_eq!(Lane::Frame.to_string(), "frame");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub enum Lane {
-    /// With a deadline.
+    /// The little that a frame hangs on. It goes before all else.
     Frame,
-    /// Without one.
+    /// Everything, unless something else is said.
+    #[default]
+    Normal,
+    /// Work without a deadline. It has what others leave, and a turn now and then.
     Background,
 }
 
@@ -21,6 +30,7 @@ impl fmt::Display for Lane {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Lane::Frame => "frame",
+            Lane::Normal => "normal",
             Lane::Background => "background",
         })
     }
@@ -33,7 +43,7 @@ pub struct PlannedWorker {
     pub cpus: CpuSet,
     /// The classes these are of, such as `mid+big`.
     pub class: String,
-    /// What it takes. A worker that takes `Frame` takes `Background`, too, when there is nothing else.
+    /// What it takes. A worker takes the lanes behind the first one when it finds nothing there.
     pub lanes: &'static [Lane],
 }
 
@@ -80,7 +90,11 @@ impl Plan {
         } else {
             workers.min(fast.len().saturating_sub(1).max(1))
         };
-        let quick = planned(machine, &fast, &[Lane::Frame, Lane::Background]);
+        let quick = planned(
+            machine,
+            &fast,
+            &[Lane::Frame, Lane::Normal, Lane::Background],
+        );
         let mut plan = vec![quick; count];
         for class in machine.classes().iter().rev() {
             let cpus = class.cpus.intersection(&slow);
@@ -131,7 +145,10 @@ mod tests {
     #[test]
     fn frame_work_stays_on_fast_cpus() {
         let phone = phone();
-        let (quick, slow) = ("4-7 mid+big frame+background", "0-3 little background");
+        let (quick, slow) = (
+            "4-7 mid+big frame+normal+background",
+            "0-3 little background",
+        );
         let whole = phone.limits();
         assert_eq!(lines(&phone, whole, 1), [quick]);
         assert_eq!(lines(&phone, whole, 4), [quick, quick, quick, slow]);
@@ -143,7 +160,7 @@ mod tests {
             allowed: CpuSet::parse("0-1"),
             ..whole.clone()
         };
-        let anywhere = "0-1 little frame+background";
+        let anywhere = "0-1 little frame+normal+background";
         assert_eq!(lines(&phone, &background, 2), [anywhere; 2]);
     }
 
@@ -151,7 +168,7 @@ mod tests {
     #[test]
     fn equal_cpus_take_everything() {
         let machine = Topology::uniform(4);
-        let expected = ["0-3 all frame+background"; 3];
+        let expected = ["0-3 all frame+normal+background"; 3];
         assert_eq!(lines(&machine, machine.limits(), 3), expected);
     }
 }

@@ -59,7 +59,7 @@ impl<'b, D: Resources + ?Sized, P: Platform> GraphBuilder<'b, D, P> {
         let plans = nodes.map(|(number, (node, part))| NodePlan {
             label: node.label,
             body: part.body,
-            is_background: part.is_background,
+            lane: part.lane,
             is_on_main: part.is_on_main,
             predecessors: checked.predecessors[number],
             successors: checked.successors[number].clone(),

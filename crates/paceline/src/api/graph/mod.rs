@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use platform::{Os, Platform};
+use platform::{Lane, Os, Platform};
 
 use super::submit::owner;
 use super::system::JobSystem;
@@ -93,7 +93,7 @@ pub struct GraphBuilder<'b, D: Resources + ?Sized, P: Platform = Os> {
 struct NodePart<'b, P: Platform> {
     body: Option<NodeBody<'b, P>>,
     kind: NodeKind,
-    is_background: bool,
+    lane: Option<Lane>,
     is_on_main: bool,
 }
 
@@ -105,7 +105,7 @@ struct Section {
     since: Vec<usize>,
     /// The first node, if it may be left out, and all of the section with it.
     has_condition: Option<usize>,
-    is_background: bool,
+    lane: Option<Lane>,
     is_on_main: bool,
     is_auto: bool,
 }
@@ -201,7 +201,7 @@ impl<'b, D: Resources + ?Sized, P: Platform> GraphBuilder<'b, D, P> {
                 begin: None,
                 since: Vec::new(),
                 has_condition: None,
-                is_background: false,
+                lane: None,
                 is_on_main: false,
                 is_auto: false,
             }],
@@ -348,7 +348,7 @@ impl<'b, D: Resources + ?Sized, P: Platform> GraphBuilder<'b, D, P> {
         let section = self.section();
         let is_job = part.body.is_some();
         let part = NodePart {
-            is_background: part.is_background || is_job && section.is_background,
+            lane: part.lane.or(section.lane).filter(|_| is_job),
             is_on_main: part.is_on_main || is_job && section.is_on_main,
             ..part
         };
@@ -380,7 +380,7 @@ impl<'b, D: Resources + ?Sized, P: Platform> GraphBuilder<'b, D, P> {
         let part = NodePart {
             body: None,
             kind,
-            is_background: false,
+            lane: None,
             is_on_main: false,
         };
         self.add(node, part)

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use platform::{Os, Platform};
+use platform::{Lane, Os, Platform};
 
 use super::reference::{Condition, GraphNode, NodeRef, NodeResult, Target, Wish};
 use super::resources::Resources;
@@ -78,7 +78,7 @@ pub(super) struct About {
     pub(super) label: Label,
     kind: NodeKind,
     wishes: Vec<Wish>,
-    is_background: bool,
+    lane: Option<Lane>,
     is_on_main: bool,
     is_auto: bool,
 }
@@ -89,7 +89,7 @@ impl About {
             label,
             kind,
             wishes: Vec::new(),
-            is_background: false,
+            lane: None,
             is_on_main: false,
             is_auto: false,
         }
@@ -110,7 +110,7 @@ impl About {
         let part = NodePart {
             body: Some(body),
             kind: self.kind,
-            is_background: self.is_background,
+            lane: self.lane,
             is_on_main: self.is_on_main,
         };
         let number = graph.add(node, part);
@@ -178,7 +178,7 @@ impl<'g, 'b, D: Resources + ?Sized, P: Platform> GraphJob<'g, 'b, D, NestedGraph
             begin: Some(begin),
             since: Vec::new(),
             has_condition: hangs.then_some(begin),
-            is_background: outer.is_background | about.is_background,
+            lane: about.lane.or(outer.lane),
             is_on_main: outer.is_on_main | about.is_on_main,
             is_auto: outer.is_auto | about.is_auto,
         };
@@ -268,6 +268,20 @@ impl<'g, 'b, D: Resources + ?Sized, A, R, P: Platform> GraphJob<'g, 'b, D, A, R,
         self.wish(Target::Node(condition.0), false, true)
     }
 
+    /// Its lane, as [`NewJob::lane`](crate::NewJob::lane). Of a nested graph it is the lane of all its jobs
+    /// that say none. Without one, a job is in the lane of the thread that runs the graph.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let mut graph = js.graph("frame");
+    /// graph.job("input").lane(paceline::Lane::Frame).run(|_| ());
+    /// graph.build().run(&mut ());
+    /// ```
+    pub fn lane(mut self, lane: Lane) -> Self {
+        self.about.lane = Some(lane);
+        self
+    }
+
     /// It has no deadline, as [`NewJob::background`](crate::NewJob::background). The run ends only when it
     /// has.
     ///
@@ -277,9 +291,8 @@ impl<'g, 'b, D: Resources + ?Sized, A, R, P: Platform> GraphJob<'g, 'b, D, A, R,
     /// graph.job("tidy up").background().run(|_| ());
     /// graph.build().run(&mut ());
     /// ```
-    pub fn background(mut self) -> Self {
-        self.about.is_background = true;
-        self
+    pub fn background(self) -> Self {
+        self.lane(Lane::Background)
     }
 
     /// It is run by the thread that runs the graph (or that waits for it). That thread runs other jobs of the

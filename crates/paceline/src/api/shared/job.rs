@@ -1,6 +1,6 @@
 //! The description of a job that has declared what it reads and writes: [`DeclaredJob`].
 
-use platform::{Os, Platform};
+use platform::{Lane, Os, Platform};
 use smallvec::SmallVec;
 
 use super::access::{JobsOf, OfJobSystem, ReadAccess, WriteAccess};
@@ -188,6 +188,18 @@ impl<'a, 'body, A, P: Platform> DeclaredJob<'a, 'body, A, P> {
     /// ```
     pub fn after_all(self, ids: impl IntoIterator<Item = impl Into<JobId>>) -> Self {
         self.described(|job| job.after_all(ids))
+    }
+
+    /// Its lane, as [`NewJob::lane`].
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let input = js.share("input", 0);
+    /// let read = js.job("read").writes(&input).lane(paceline::Lane::Frame);
+    /// js.wait(read.schedule(|_cx, input| *input += 1));
+    /// ```
+    pub fn lane(self, lane: Lane) -> Self {
+        self.described(|job| job.lane(lane))
     }
 
     /// It has no deadline, as [`NewJob::background`].

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use event::EventKind;
-use platform::{Limits, Machine, Os, Platform};
+use platform::{Lane, Limits, Machine, Os, Platform};
 
 use super::builder::Builder;
 use super::frame::Frame;
@@ -133,6 +133,24 @@ impl<P: Platform> JobSystem<P> {
     #[track_caller]
     pub fn enter<R>(&self, f: impl FnOnce(&Context<'_, P>) -> R) -> R {
         f(&self.context_or_panic())
+    }
+
+    /// Runs `f` on this thread, in a lane. Jobs that it makes are of that lane, unless they say another one
+    /// ([`NewJob::lane`](crate::NewJob::lane)), and what it waits for is raised to that lane.
+    ///
+    /// ```
+    /// use paceline::Lane;
+    /// let js = paceline::JobSystem::new();
+    /// let mesh = js.job("load").background().run(|_| vec![3, 1, 2]);
+    /// // The frame cannot go on without it: from now on nothing goes before it.
+    /// assert_eq!(js.in_lane(Lane::Frame, || mesh.wait()), [3, 1, 2]);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`enter`](JobSystem::enter).
+    #[track_caller]
+    pub fn in_lane<R>(&self, lane: Lane, f: impl FnOnce() -> R) -> R {
+        self.context_or_panic().in_lane(lane, f)
     }
 
     /// Schedules a job that depends on nothing; its name is "job".

@@ -8,14 +8,14 @@ mod timing;
 
 use std::panic::Location;
 
-use platform::{Atomic, Ordering, Os, Platform, SharedCell};
+use platform::{Atomic, Lane, Ordering, Os, Platform, SharedCell};
 
 use super::context::Context;
 use crate::access::{Place, Places};
 use crate::border::{UnwindGuard, UserValue, caught};
 use crate::error::{ScheduleError, WaitError};
 use crate::queues::Queue;
-use crate::store::{Label, LabelId, Slot, Ticket};
+use crate::store::{Label, LabelId, LaneFlags, Slot, Ticket};
 
 use main_steps::MainSteps;
 use node::Passed;
@@ -30,7 +30,8 @@ pub(crate) struct NodePlan<'b, P: Platform> {
     pub(crate) label: Label,
     /// None: there is nothing to run (a sync point).
     pub(crate) body: Option<NodeBody<'b, P>>,
-    pub(crate) is_background: bool,
+    /// `None`: that of the job that runs the graph.
+    pub(crate) lane: Option<Lane>,
     /// It is run by the thread that runs the graph.
     pub(crate) is_on_main: bool,
     pub(crate) predecessors: usize,
@@ -57,6 +58,8 @@ struct BuiltNode<'b, P: Platform> {
     number: LabelId,
     /// The flags of its job.
     flags: u32,
+    /// Its lane is in these flags; otherwise it is that of the run.
+    has_lane: bool,
     is_on_main: bool,
     has_body: bool,
     /// Touched by the thread that runs the node, of which there is one a run.
@@ -115,7 +118,7 @@ pub(crate) struct Built<'b, P: Platform> {
     /// The scope of the run. The words of a run are written before its first node is made, and read by the
     /// threads that run its nodes.
     run: P::AtomicU64,
-    /// The lane of the job that runs the graph: its nodes are at least as much in the background.
+    /// The flags of the lane of the job that runs the graph, for the nodes that say none.
     lane: P::AtomicU32,
     /// Whether bodies are timed.
     is_timed: P::AtomicU32,
@@ -233,7 +236,7 @@ impl<'b, P: Platform> Built<'b, P> {
         }
         // Relaxed, both: published with the nodes.
         self.run.store(run.0, Ordering::Relaxed);
-        self.lane.store(cx.own(|own| own.lane), Ordering::Relaxed);
+        self.lane.store(cx.lane().0, Ordering::Relaxed);
         let mut passed = Passed::new(Ticket::NONE);
         for &root in &self.roots {
             self.is_ready(cx, root, &mut passed);
@@ -290,8 +293,9 @@ impl<'b, P: Platform> BuiltNode<'b, P> {
     fn new(cx: &Context<'_, P>, plan: NodePlan<'b, P>, successors: (u32, u32)) -> Self {
         let of_scope = Slot::<P>::IS_ANONYMOUS | Slot::<P>::IN_SCOPE;
         let mut flags = Slot::<P>::HAS_BODY | Slot::<P>::OF_RUN | of_scope;
-        if plan.is_background {
-            flags |= Slot::<P>::IS_BACKGROUND;
+        if let Some(lane) = plan.lane {
+            flags |= LaneFlags::from(lane).0;
+            cx.shared.lanes.note_use(lane);
         }
         BuiltNode {
             left: P::AtomicU32::new(plan.predecessors as u32),
@@ -302,6 +306,7 @@ impl<'b, P: Platform> BuiltNode<'b, P> {
             successors,
             number: cx.graph().label_number(&plan.label),
             flags,
+            has_lane: plan.lane.is_some(),
             is_on_main: plan.is_on_main,
             has_body: plan.body.is_some(),
             body: P::Cell::new(plan.body),

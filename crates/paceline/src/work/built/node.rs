@@ -200,8 +200,11 @@ impl<'b, P: Platform> Built<'b, P> {
         by: Ticket,
     ) -> Option<(Ticket, &'c Slot<P>)> {
         let node = self.node(number);
-        // Relaxed: published with the nodes of the run.
-        let flags = node.flags | self.lane.load(Ordering::Relaxed);
+        let mut flags = node.flags;
+        if !node.has_lane {
+            // Relaxed: published with the nodes of the run.
+            flags |= self.lane.load(Ordering::Relaxed);
+        }
         let graph = cx.graph();
         let made = graph.make_numbered(|| node.number, flags, self.run_ticket());
         let (job, slot) = made?;

@@ -26,7 +26,7 @@ use super::context::Context;
 use crate::border::{Payload, UnwindGuard, UserValue, caught};
 use crate::policy::Tuning;
 use crate::queues::Queue;
-use crate::store::{Erased, Label, Slot, Ticket};
+use crate::store::{Erased, Label, LaneFlags, Slot, Ticket};
 
 use list::ForkHeader;
 pub(crate) use list::ForkList;
@@ -277,13 +277,14 @@ impl<P: Platform> Context<'_, P> {
         }
     }
 
-    /// The flag of the lane of the job that made a fork of this thread. It may not be the innermost job that
-    /// runs here.
-    fn lane_of_fork(&self, header: &ForkHeader) -> u32 {
+    /// The lane of the job that made a fork of this thread. It may not be the innermost job that runs here.
+    fn lane_of_fork(&self, header: &ForkHeader) -> LaneFlags {
         // Relaxed: the job runs on this stack, so these flags were read here when it was claimed.
-        let made_by = |job: Ticket| self.shared.slot(job).flags.load(Ordering::Relaxed);
-        let maker = Some(header.parent).filter(|job| !job.is_none());
-        maker.map_or(0, made_by) & Slot::<P>::IS_BACKGROUND
+        let flags_of = |job: Ticket| self.shared.slot(job).flags.load(Ordering::Relaxed);
+        match header.parent {
+            Ticket::NONE => LaneFlags::NORMAL,
+            maker => LaneFlags::of(flags_of(maker)),
+        }
     }
 
     /// Turns a fork that was taken off the list into a job. False if there is no free slot.
@@ -294,7 +295,7 @@ impl<P: Platform> Context<'_, P> {
             name: "join",
             site: header.site,
         };
-        let flags = Slot::<P>::HAS_BODY | self.lane_of_fork(header);
+        let flags = Slot::<P>::HAS_BODY | self.lane_of_fork(header).0;
         let Some((job, slot)) = self.graph().make(&label, flags, header.parent) else {
             // There is no free slot. Back on the list as the newest it would break the order, so it is put
             // where it came from. SAFETY: as for `push`; it was the oldest and is the oldest again.

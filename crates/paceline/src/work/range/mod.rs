@@ -38,7 +38,7 @@ use crate::error::{ScheduleError, or_panic};
 use crate::graph::Ending;
 use crate::policy::{Grain, Tuning};
 use crate::queues::Queue;
-use crate::store::{Label, Slot, Ticket};
+use crate::store::{Label, LaneFlags, Slot, Ticket};
 
 pub(crate) use body::SharedRange;
 pub(crate) use local::LoopLocal;
@@ -142,7 +142,7 @@ impl<P: Platform> Context<'_, P> {
         F: Fn(Range<usize>, &Context<'_, P>) + Sync,
     {
         let kind = Slot::<P>::HAS_BODY | Slot::<P>::IS_RANGE | Slot::<P>::IS_AWAITED;
-        let flags = kind | self.own(|own| own.lane);
+        let flags = kind | self.lane().0;
         let graph = self.graph();
         let made = graph.make(&label, flags, self.current_job());
         let (job, slot) = made.ok_or_else(|| graph.full())?;
@@ -164,20 +164,22 @@ impl<P: Platform> Context<'_, P> {
     /// Queues one more ticket for an open range.
     pub(super) fn invite(&self, job: Ticket) {
         self.own(|own| own.loops.unshared = Unshared::default());
-        if self.works_in_background() {
-            self.enqueue_in_backlog(job);
-            return;
+        match self.lane() {
+            LaneFlags::NORMAL => {
+                self.enqueue(job, Queue::Own);
+                self.publish(Queue::Own, false);
+            }
+            LaneFlags::BACKGROUND => self.enqueue_in_backlog(job),
+            _ => self.enqueue_in_front(job),
         }
-        self.enqueue(job, Queue::Own);
-        self.publish(Queue::Own, false);
     }
 
     /// Whether the last invitation has been taken up.
     pub(super) fn can_invite(&self) -> bool {
-        if self.works_in_background() {
-            self.shared.backlog.is_empty()
-        } else {
-            self.thread.deque.len() == 0
+        match self.lane() {
+            LaneFlags::NORMAL => self.thread.deque.len() == 0,
+            LaneFlags::BACKGROUND => self.shared.lanes.backlog.is_empty(),
+            _ => self.shared.lanes.front.is_empty(),
         }
     }
 

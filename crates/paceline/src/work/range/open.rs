@@ -10,7 +10,7 @@ use super::words::{PARTICIPANTS_MAX, RangeBlock, RangeItems};
 use crate::border::caught;
 use crate::graph::Ending;
 use crate::queues::Queue;
-use crate::store::{Erased, JobPhase, Slot, StateWord, Ticket};
+use crate::store::{Erased, JobPhase, LaneFlags, Slot, StateWord, Ticket};
 use crate::work::context::Context;
 use crate::work::shared::Shared;
 
@@ -119,7 +119,7 @@ impl<'c, 'a, P: Platform> OpenLoop<'c, 'a, P> {
     /// Does a share of a range as the participant with this number. The caller is a participant.
     pub(super) fn run_as_participant(&self, number: usize) {
         let (cx, slot) = (self.cx, self.slot);
-        let lane = slot.flags.load(Ordering::Relaxed) & Slot::<P>::IS_BACKGROUND;
+        let lane = LaneFlags::made_in(slot.flags.load(Ordering::Relaxed));
         // SAFETY: the participant's share keeps table and body in place.
         unsafe {
             let table = slot
@@ -127,7 +127,7 @@ impl<'c, 'a, P: Platform> OpenLoop<'c, 'a, P> {
                 .with(|table| *table)
                 .expect("an open range has a body");
             let body = slot.body_for_participants();
-            cx.in_lane(lane, || {
+            cx.work_in_lane(lane, || {
                 cx.in_frame(self.job, || table.join(body, Erased::new(cx), number));
             });
         }

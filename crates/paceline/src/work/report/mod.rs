@@ -71,7 +71,8 @@ impl<P: Platform> Shared<P> {
         let mut report = Report::empty();
         report.workers = self.workers.target();
         report.injector = self.injector.len();
-        report.backlog = self.backlog.len();
+        report.front = self.lanes.front.len();
+        report.backlog = self.lanes.backlog.len();
         let participants = self.read_threads(&mut names, &mut report);
         let mut jobs = JobReader {
             names,

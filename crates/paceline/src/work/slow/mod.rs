@@ -25,7 +25,7 @@ use platform::{Ordering, Parker, Platform};
 use super::context::Context;
 use super::range::OpenLoop;
 use crate::queues::{Fenced, Queue};
-use crate::store::Ticket;
+use crate::store::{LaneFlags, Ticket};
 
 pub(crate) use state::{Called, Slow};
 
@@ -69,7 +69,9 @@ impl<P: Platform> Context<'_, P> {
         let Some(job) = self.take_from_backlog() else {
             return false;
         };
-        if self.start(job, self.shared.slot(job)) {
+        // A job that was raised has another ticket, which is for fast workers.
+        let is_raised = self.lane_of(job) != LaneFlags::BACKGROUND;
+        if !is_raised && self.start(job, self.shared.slot(job)) {
             self.graph().flush_finished();
             self.publish(Queue::Own, false);
         }
@@ -129,14 +131,14 @@ impl<P: Platform> Context<'_, P> {
     }
 
     fn has_slow_work(&self) -> bool {
-        !self.shared.backlog.is_empty() || OpenLoop::offered(self).is_some()
+        !self.shared.lanes.backlog.is_empty() || OpenLoop::offered(self).is_some()
     }
 
     /// Wakes a worker to look at the backlog, or at the range on offer.
     fn wake_for_slow_work(&self) {
         let shared = self.shared;
         let slow = &shared.slow;
-        match slow.call_for::<Fenced>(&shared.backlog, &shared.idle) {
+        match slow.call_for::<Fenced>(&shared.lanes.backlog, &shared.idle) {
             Called::Worker(thread) => self.wake_worker(thread),
             Called::Enough => {}
             Called::NoWorker => shared.consider_spare(self),
@@ -145,14 +147,14 @@ impl<P: Platform> Context<'_, P> {
 
     /// The background job that has waited longest.
     pub(crate) fn take_from_backlog(&self) -> Option<Ticket> {
-        self.shared.backlog.take(1).first().copied()
+        self.shared.lanes.backlog.take(1).first().copied()
     }
 
     /// A background job is ready: queues and announces it.
     #[cold]
     pub(crate) fn enqueue_in_backlog(&self, job: Ticket) {
         let shared = self.shared;
-        shared.backlog.push(&[job]);
+        shared.lanes.backlog.push(&[job]);
         // SeqCst, partner: the fence of a thread that has announced that it searches, sleeps or waits, before
         // it looks around.
         P::fence(Ordering::SeqCst);

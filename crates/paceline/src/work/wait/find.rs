@@ -163,6 +163,9 @@ impl<P: Platform> Waiter<'_, '_, P> {
             }
             found.is_some()
         };
+        left = usize::MAX;
+        let front = &self.cx.shared.lanes.front;
+        front.scan(&mut |ticket| consider(ticket, &mut left));
         for thread in self.cx.shared.threads.iter() {
             for deque in std::iter::once(&thread.deque).chain(&thread.inbox) {
                 left = if depth == SearchDepth::Quick {
@@ -181,6 +184,7 @@ impl<P: Platform> Waiter<'_, '_, P> {
                 .scan(&mut |ticket| consider(ticket, &mut left));
             self.cx
                 .shared
+                .lanes
                 .backlog
                 .scan(&mut |ticket| consider(ticket, &mut left));
         }

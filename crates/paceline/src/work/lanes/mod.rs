@@ -1,0 +1,180 @@
+//! Lanes: which ready job goes first.
+//!
+//! | lane | ready jobs wait in | and are taken |
+//! |---|---|---|
+//! | frame | the *front queue*, which all threads share | before all else |
+//! | normal | the deques, the inboxes and the injector | as `worker.rs` says |
+//! | background | the backlog, which all threads share | after all else, and now and then (`slow`) |
+//!
+//! A job is made in the lane that its description says, or in that of the job that makes it. A wait raises
+//! what it waits for to its own lane ([`raise`](self::raise)). A job of a scope is also in the lane of the
+//! scope, and of the job that has opened it, since these do not end before it.
+//!
+//! The front queue is one queue under a lock, since few jobs should go there. Its order is that in which jobs
+//! became ready, whichever thread made them so.
+//!
+//! # A raise and a job that becomes ready
+//!
+//! A ready job's ticket lies in the queue of its lane. The thread that makes a job ready and the thread that
+//! raises it may be at it in the same moment. Either may have the last word, and both may queue a ticket,
+//! since a second one does no harm:
+//!
+//! ```text
+//! maker                                   raiser
+//! W  state: ready; puts the ticket        S  adds the flags
+//!    where the flags say
+//! F  fence                                G  fence
+//! R  reads the flags again                L  reads the state
+//!    (more urgent? once more)                (ready? puts a ticket there)
+//! ```
+//!
+//! If R does not see S, then F comes before G in the order of fences, so L sees W. F is the fence that
+//! announces the ticket in any case. R is left out as long as only one lane is in use. Of a ticket that its
+//! maker keeps for itself and does not announce, it is the maker that runs it next.
+//!
+//! `models/lanes.rs` has it under loom, with each of the fences and looks left out.
+
+mod raise;
+mod state;
+
+use platform::{Atomic, Omission, Ordering, Platform};
+
+use super::context::Context;
+use super::thread_slot::ThreadKind;
+use crate::queues::Queue;
+use crate::store::{LaneFlags, Slot, Ticket};
+
+pub(crate) use state::Lanes;
+
+impl<P: Platform> Context<'_, P> {
+    /// The lane in which this thread works, which is that of the job that runs here: what it waits for is
+    /// raised to it.
+    #[inline]
+    pub(crate) fn lane(&self) -> LaneFlags {
+        let lane = self.own(|own| own.lane);
+        if lane == LaneFlags::NORMAL && !self.shared.lanes.front_is_used() {
+            return lane;
+        }
+        self.lane_by_now(lane)
+    }
+
+    /// The job that runs here may have been raised since it began.
+    #[cold]
+    fn lane_by_now(&self, lane: LaneFlags) -> LaneFlags {
+        match self.current_job() {
+            Ticket::NONE => lane,
+            job => lane.or(self.lane_of(job)),
+        }
+    }
+
+    /// The lane of a job that is not over: its own, or the one that a job was raised to that does not end
+    /// before it.
+    pub(crate) fn lane_of(&self, job: Ticket) -> LaneFlags {
+        // Relaxed: a hint for a job that ends meanwhile; for a job that waits or is ready see the module.
+        let flags_of = |job: Ticket| self.shared.slot(job).flags.load(Ordering::Relaxed);
+        let mut lane = LaneFlags::of(flags_of(job));
+        self.any_above(job, |whole| {
+            lane = lane.or(LaneFlags::raised_to(flags_of(whole)));
+            false
+        });
+        lane
+    }
+
+    /// Calls `visit` with the scope of a job, the job that has opened that scope, its scope and so on, until
+    /// `visit` returns true: with those that do not end before the job.
+    fn any_above(&self, job: Ticket, mut visit: impl FnMut(Ticket) -> bool) -> bool {
+        const NESTING_MAX: usize = 64;
+        let is_part = Slot::<P>::IN_SCOPE | Slot::<P>::IS_SCOPE;
+        let mut job = job;
+        for _ in 0..NESTING_MAX {
+            // Relaxed: a hint.
+            let flags = self.shared.slot(job).flags.load(Ordering::Relaxed);
+            let above = (flags & is_part != 0).then(|| self.graph().parent_of(job));
+            let Some(above) = above.flatten() else {
+                return false;
+            };
+            if visit(above) {
+                return true;
+            }
+            job = above;
+        }
+        false
+    }
+
+    /// Queues a ready job of which the flags alone do not say that it is in the normal lane. Outside of that
+    /// lane it is announced, too.
+    #[cold]
+    pub(crate) fn enqueue_in_lane(&self, job: Ticket, queue: Queue) {
+        match self.lane_of(job) {
+            LaneFlags::BACKGROUND => {
+                self.enqueue_in_backlog(job);
+                // The fence behind that is F of the module.
+                let by_now = self.lane_of(job);
+                if by_now != LaneFlags::BACKGROUND && looks_for_raise::<P>() {
+                    self.enqueue_in(by_now, job, queue);
+                }
+            }
+            lane => self.enqueue_in(lane, job, queue),
+        }
+    }
+
+    /// Queues a ready job in a lane before the background. In the normal one the caller announces it.
+    fn enqueue_in(&self, lane: LaneFlags, job: Ticket, queue: Queue) {
+        match lane {
+            LaneFlags::NORMAL => self.enqueue(job, queue),
+            _ => self.enqueue_in_front(job),
+        }
+    }
+
+    /// A frame job is ready: queues and announces it.
+    #[cold]
+    pub(crate) fn enqueue_in_front(&self, job: Ticket) {
+        self.shared.lanes.front.push(&[job]);
+        self.announce_one(job);
+    }
+
+    /// The frame job that has been ready longest.
+    #[inline]
+    pub(crate) fn take_from_front(&self) -> Option<Ticket> {
+        if self.shared.lanes.front.is_empty() {
+            return None;
+        }
+        self.shared.lanes.front.take(1).first().copied()
+    }
+
+    /// The same for a thread that may have kept a ticket unannounced, in order to run it next.
+    #[cold]
+    pub(crate) fn next_from_front(&self) -> Option<Ticket> {
+        let ticket = self.take_from_front()?;
+        // Guests announce all tickets they make.
+        if self.thread.kind != ThreadKind::Guest {
+            self.announce_what_is_left();
+        }
+        Some(ticket)
+    }
+
+    /// Tickets were announced (F of the module): those whose jobs were raised meanwhile are queued in front,
+    /// too.
+    #[cold]
+    pub(crate) fn queue_raised(&self, fresh: u32, queue: Queue) {
+        let mut left = fresh;
+        let mut raised = Vec::new();
+        self.deque_for(queue).scan(|ticket| {
+            let exists = self.graph().slots.exists(ticket.index());
+            if exists && self.lane_of(ticket) == LaneFlags::FRAME && looks_for_raise::<P>() {
+                raised.push(ticket);
+            }
+            left -= 1;
+            left == 0
+        });
+        for ticket in raised {
+            self.enqueue_in_front(ticket);
+        }
+    }
+}
+
+/// The look R of the module.
+#[inline(always)]
+fn looks_for_raise<P: Platform>() -> bool {
+    P::OMITS != Some(Omission::LookForRaise)
+}

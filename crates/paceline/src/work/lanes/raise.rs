@@ -1,0 +1,209 @@
+//! A wait raises what it waits for: the job, its unfinished ancestors, and what these wait for, to the lane
+//! of the waiter.
+//!
+//! The way to them is that of a deadlock check (`wait/deadlock.rs`): from a job that is held back to its
+//! unfinished predecessors; from a job that runs to what its thread waits for in the middle of it; from a
+//! scope, and from a job that has opened one, to the scope's jobs. The latter have no list. Those that are
+//! ready are found in the queues. Those that are held back find the scope's flags when they become ready
+//! (`Context::lane_of`).
+//!
+//! A job that was raised says so in its flags, and a later raise to the same lane stops there. So each edge
+//! is crossed at most twice in its life, by whatever number of waits. What is added later is raised by the
+//! thread that adds it: an edge by [`Context::raise_new_predecessor`], a wait by the waiter itself, since it
+//! is in the lane that its job was raised to. In each case both sides write, fence and look, as in the module
+//! above.
+//!
+//! It is iterative, and bounded by the number of jobs. (Muller, Acar and Harper, "Competitive Parallelism:
+//! Getting Your Priorities Right", 2018, rule such waits out by types; Unity's `Complete` moves a job and its
+//! dependencies forward.)
+
+use event::Nanos;
+use platform::{Atomic, Ordering, Platform};
+
+use super::Context;
+use crate::queues::Queue;
+use crate::store::{JobPhase, LaneFlags, Set, Slot, Ticket};
+
+/// One raise in progress.
+struct Raise<'c, 'a, P: Platform> {
+    cx: &'c Context<'a, P>,
+    lane: LaneFlags,
+    /// The job that this thread is about to run in its wait, so that no other thread is asked to.
+    own: Ticket,
+    /// Jobs to visit, all as far from the first one.
+    next: Vec<Ticket>,
+    /// Jobs visited that jobs in the queues may be parts of.
+    wholes: Set<Ticket>,
+}
+
+impl<P: Platform> Context<'_, P> {
+    /// This thread is going to wait for the job, and has said so in its slot. A look that does not wait,
+    /// since its deadline has come, raises nothing.
+    #[inline]
+    pub(crate) fn raise_awaited(&self, job: Ticket, deadline: Nanos) {
+        if self.shared.lanes.are_used() {
+            self.raise_awaited_until(job, deadline);
+        }
+    }
+
+    #[cold]
+    fn raise_awaited_until(&self, job: Ticket, deadline: Nanos) {
+        if deadline == Nanos::MAX || self.shared.platform.now() < deadline {
+            // SeqCst, partner: the fence of a thread that raises the job that this thread is in the middle
+            // of: it sees what this thread waits for, or this thread is in that lane already.
+            P::fence(Ordering::SeqCst);
+            let runs_it = deadline == Nanos::MAX && self.has_stack();
+            let own = if runs_it { job } else { Ticket::NONE };
+            self.raise(job, self.lane(), own);
+        }
+    }
+
+    /// Raises a job and what it waits for. `own`: the job that this thread is about to run.
+    fn raise(&self, job: Ticket, lane: LaneFlags, own: Ticket) {
+        if lane == LaneFlags::BACKGROUND {
+            return;
+        }
+        let mut raise = Raise {
+            cx: self,
+            lane,
+            own,
+            next: vec![job],
+            wholes: Set::default(),
+        };
+        raise.run();
+    }
+
+    /// A job has got another predecessor, after a fence of this thread's. If the job was raised, so is what
+    /// it waits for now.
+    #[cold]
+    pub(crate) fn raise_new_predecessor(&self, job: Ticket) {
+        // Relaxed: the fences decide.
+        let flags = self.shared.slot(job).flags.load(Ordering::Relaxed);
+        let lane = LaneFlags::raised_to(flags);
+        if lane == LaneFlags::BACKGROUND {
+            return;
+        }
+        let mut preds = Vec::new();
+        self.graph().awaited(job, |pred| preds.push(pred));
+        for pred in preds {
+            self.raise(pred, lane, Ticket::NONE);
+        }
+    }
+}
+
+impl<P: Platform> Raise<'_, '_, P> {
+    fn run(&mut self) {
+        while !self.next.is_empty() {
+            self.visit_next();
+        }
+        if !self.wholes.is_empty() {
+            self.raise_parts();
+        }
+        self.cx.publish(Queue::Own, false);
+    }
+
+    /// Raises all jobs to visit, and then looks what these wait for. There is one fence for all of them.
+    fn visit_next(&mut self) {
+        let jobs = std::mem::take(&mut self.next);
+        let raised: Vec<_> = jobs
+            .into_iter()
+            .filter_map(|job| Some((job, self.add_flags(job)?)))
+            .collect();
+        // SeqCst, partner: the fence of the thread that makes such a job ready, adds an edge to it, or waits
+        // in the middle of it (G of the module above).
+        P::fence(Ordering::SeqCst);
+        for (job, before) in raised {
+            self.look_behind(job, before);
+        }
+    }
+
+    /// Returns the flags from before, unless the job was raised before or is over.
+    fn add_flags(&self, job: Ticket) -> Option<u32> {
+        let slot = self.cx.shared.slot(job);
+        // Relaxed, both: hints. A job that is not over now was not over when its flags were read.
+        let flags = slot.flags.load(Ordering::Relaxed);
+        if slot.is_over(job) || LaneFlags::raised_to(flags).includes(self.lane) {
+            return None;
+        }
+        // Relaxed: the fence decides. If the job ends meanwhile, the slot's next job may be raised without
+        // need. To take that back might undo a raise that is needed.
+        Some(slot.flags.fetch_or(self.lane.raised(), Ordering::Relaxed))
+    }
+
+    /// What a job waits for is to be visited. A job that is ready is queued in its new lane.
+    fn look_behind(&mut self, job: Ticket, flags: u32) {
+        let cx = self.cx;
+        let slot = cx.shared.slot(job);
+        // Acquire, partner: the Release stores of the state: the links of a job that waits.
+        let word = slot.word(Ordering::Acquire);
+        if word.is_over(job) {
+            return;
+        }
+        match word.phase {
+            JobPhase::Waiting => {
+                cx.graph().awaited(job, |pred| self.next.push(pred));
+                if flags & Slot::<P>::IS_SCOPE != 0 {
+                    self.wholes.insert(job, ());
+                }
+            }
+            JobPhase::Ready => self.queue_again(job, flags),
+            JobPhase::Open => {
+                self.wholes.insert(job, ());
+                self.queue_again(job, flags);
+            }
+            JobPhase::Running => {
+                self.wholes.insert(job, ());
+                self.visit_awaited_in(job, slot);
+            }
+            JobPhase::Free | JobPhase::Settled => {}
+        }
+    }
+
+    /// Puts a second ticket of a job that is ready, or of a range that others may join, into the queue of the
+    /// lane, if it was in a lower one.
+    fn queue_again(&self, job: Ticket, flags: u32) {
+        if job != self.own && !LaneFlags::of(flags).includes(self.lane) {
+            self.cx.enqueue_in(self.lane, job, Queue::Own);
+        }
+    }
+
+    /// The job that the runner of this one waits for in the middle of it is to be visited.
+    fn visit_awaited_in(&mut self, job: Ticket, slot: &Slot<P>) {
+        // Relaxed, both, as for a deadlock check: the place was set to nowhere before the job was ready.
+        let thread = slot.place.load(Ordering::Relaxed) as usize;
+        let Some(thread) = self.cx.shared.threads.find(thread) else {
+            return;
+        };
+        let awaited = Ticket(thread.waits_for.load(Ordering::Relaxed));
+        let is_known = !awaited.is_none() && self.cx.graph().slots.exists(awaited.index());
+        if is_known && !slot.is_over(job) {
+            self.next.push(awaited);
+        }
+    }
+
+    /// Queues the tickets of lower lanes again whose jobs are parts of a job that was raised.
+    fn raise_parts(&mut self) {
+        let (cx, lane) = (self.cx, self.lane);
+        let mut parts = Vec::new();
+        let mut look = |ticket: Ticket| {
+            let is_part = |ticket| cx.any_above(ticket, |whole| self.wholes.contains_key(&whole));
+            if cx.graph().slots.exists(ticket.index()) && is_part(ticket) {
+                parts.push(ticket);
+            }
+            false
+        };
+        cx.shared.lanes.backlog.scan(&mut look);
+        if lane == LaneFlags::FRAME {
+            cx.shared.injector.scan(&mut look);
+            for thread in cx.shared.threads.iter() {
+                for deque in std::iter::once(&thread.deque).chain(&thread.inbox) {
+                    deque.scan(&mut look);
+                }
+            }
+        }
+        self.next = parts;
+        while !self.next.is_empty() {
+            self.visit_next();
+        }
+    }
+}
