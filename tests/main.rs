@@ -7,6 +7,7 @@
 //! which is how a failure is replayed. With `PACELINE_KEEP_GOING` set, seeds go on after a failure.
 //! `PACELINE_HANG=S` ends a program that hangs after S seconds.
 
+mod background;
 mod budget;
 mod built;
 mod campaign;

@@ -50,6 +50,26 @@ impl<'a, P: Platform> Context<'a, P> {
 }
 
 impl<P: Platform> Context<'_, P> {
+    /// Calls `f`, which may block on something that the job system knows nothing of: a file, a lock, a
+    /// device.
+    ///
+    /// A worker lends its core meanwhile: if all other workers are blocked, too, and work is ready, a spare
+    /// worker runs that work ([`Builder::max_spares`](crate::Builder::max_spares) is the limit). When `f` has
+    /// returned, the spare leaves after its job. On a thread of the program it is a plain call. It wakes no
+    /// thread if no work is ready; to start a spare for the first time is to start a thread. The thread may
+    /// call the job system in `f`, and `f` may panic.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let manifest = js.job("read").background().run(|cx| {
+    ///     cx.blocking(|| std::fs::read_to_string("Cargo.toml"))
+    /// });
+    /// assert!(manifest.wait().is_ok());
+    /// ```
+    pub fn blocking<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.lend_core(f)
+    }
+
     /// Runs `f` in a lane, as [`JobSystem::in_lane`](crate::JobSystem::in_lane).
     ///
     /// ```

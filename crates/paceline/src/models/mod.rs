@@ -172,6 +172,7 @@ fn parts<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) -> 
         stack_bytes: None,
         slice: None,
         slow_takes_loops: true,
+        background_max: None,
         long_waits: LongWaits::new(&StuckSetting::default()).expect("nothing is asked for"),
         checks: false,
         platform,

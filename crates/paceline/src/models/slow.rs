@@ -4,7 +4,8 @@
 //! Method: a job is scheduled in the background and left to a slow worker that is anywhere between looking
 //! for work and being parked, by the real code of `slow` and `context`. Then the two words by themselves,
 //! by the real `Slow`, `Idle` and `Injector`: a slow worker ends its search with other work in its hands,
-//! and is busy for good; a fast one goes to sleep, or has done so before.
+//! and is busy for good; a fast one goes to sleep, or has done so before. And a limit of one: the worker that
+//! runs a background job comes to its end while another one goes to sleep.
 //! Bounds: two or three threads, one or two jobs, two preemptions (one with two publishers).
 //! Planted bugs: the publisher's fence or the worker's too weak; a search that ends with other work and
 //! passes nothing on; a publisher that leaves all jobs to slow workers; a publisher that does not look
@@ -16,12 +17,14 @@ use event::Nanos;
 use platform::{Atomic, Memory, Ordering, Parker, Platform};
 use testkit::Loom;
 
-use super::{Notes, Ordered, Part, Site, Spoil, Spoiled, check, must_find, together};
+use super::{
+    Notes, Ordered, Part, Parts, Site, Spoil, Spoiled, check, must_find, parts, site_of, together,
+};
 use crate::queues::Injector;
 use crate::queues::{Fenced, Fences, Idle};
 use crate::store::Ticket;
 use crate::work::slow::{Called, Slow};
-use crate::work::thread_slot::ThreadSlot;
+use crate::work::thread_slot::{ThreadKind, ThreadSlot};
 
 /// By the real code: a slow worker, and a thread that schedules a background job and goes away. The job
 /// tells the worker to leave.
@@ -78,6 +81,91 @@ fn with_a_weaker_fence_at_either_side_it_is_forgotten() {
     });
     must_find("deadlock", 2, || {
         schedule_and_forget(Spoiled::<WeakAtWorker>::HERE, 0);
+    });
+}
+
+/// A job system in which one worker may run background jobs, and the thread with number 1 does.
+fn limited_site<P: Platform>(platform: P) -> Site<P> {
+    let limited = Parts {
+        background_max: Some(1),
+        ..parts(platform, 4, 3, 0)
+    };
+    let site = site_of(limited);
+    (0..3).for_each(|_| site.add_slot(ThreadKind::Worker));
+    site.shared.workers.pretend_active(4);
+    assert!(site.shared.lanes.take_place(), "there is one");
+    site
+}
+
+/// The worker leaves its place and goes away.
+fn leaver<P: Platform>(site: &Site<P>) -> Part {
+    let site = site.clone();
+    Box::new(move || site.context(1).leave_place())
+}
+
+/// By the real code: a place is left just when another worker goes to sleep beside the backlog.
+fn leave_the_place<P: Platform>(platform: P, first: usize) {
+    let site = limited_site(platform);
+    let job = site.context(2);
+    let job = job.job("saves").background();
+    job.schedule(|context| context.shared.signal_stop());
+    let worker = {
+        let site = site.clone();
+        Box::new(move || site.context(0).work_loop())
+    };
+    together(first, [worker, leaver(&site)]);
+}
+
+/// The same just when a thread schedules a background job, while the other worker sleeps.
+fn leave_the_place_to_a_new_job<P: Platform>(platform: P, first: usize) {
+    const SLEEPER: usize = 0;
+    let site = limited_site(platform);
+    let idle = &site.shared.idle;
+    idle.begin_search::<Fenced>();
+    idle.begin_sleep::<Fenced>(SLEEPER);
+    let publisher = {
+        let site = site.clone();
+        Box::new(move || {
+            let context = site.context(2);
+            _ = context.job("saves").background().schedule(|_| ());
+        })
+    };
+    together(first, [publisher, leaver(&site)]);
+    assert!(!idle.is_asleep(SLEEPER), "{FORGOTTEN}");
+}
+
+#[test]
+fn a_place_that_is_left_is_taken() {
+    check(2, 2, |first| {
+        leave_the_place(Spoiled::<Ordered>::HERE, first)
+    });
+    check(2, 2, |first| {
+        leave_the_place_to_a_new_job(Spoiled::<Ordered>::HERE, first);
+    });
+}
+
+/// The fence behind leaving a place is too weak.
+#[derive(Clone, Copy)]
+struct WeakAtPlace;
+
+impl Spoil for WeakAtPlace {
+    const ORDERED: bool = true;
+    const FILE: &'static str = "lanes/places.rs";
+    fn fence(_: Ordering) -> Ordering {
+        Ordering::AcqRel // Partner: the publisher's fence.
+    }
+}
+
+#[test]
+fn with_a_weaker_fence_a_place_that_is_left_stays_empty() {
+    must_find("deadlock", 2, || {
+        leave_the_place(Spoiled::<WeakAtWorker>::HERE, 0);
+    });
+    must_find(FORGOTTEN, 2, || {
+        leave_the_place_to_a_new_job(Spoiled::<WeakAtPlace>::HERE, 0);
+    });
+    must_find(FORGOTTEN, 2, || {
+        leave_the_place_to_a_new_job(Spoiled::<WeakAtPublisher>::HERE, 0);
     });
 }
 

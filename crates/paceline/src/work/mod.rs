@@ -11,6 +11,7 @@ mod entry;
 mod fork;
 mod future;
 pub(crate) mod lanes;
+mod lending;
 #[cfg(feature = "trace")]
 mod own_rings;
 pub(crate) mod posted;

@@ -41,6 +41,7 @@ impl<P: Platform> Context<'_, P> {
         // Relaxed: `enter` decides.
         let word = slot.word(Ordering::Relaxed);
         if word.phase != JobPhase::Open || word.generation != ticket.generation() {
+            self.give_back_place();
             return false;
         }
         self.graph().flush_finished();
@@ -50,6 +51,7 @@ impl<P: Platform> Context<'_, P> {
             // held back.
             self.publish(Queue::Own, false);
         }
+        self.give_back_place();
         joined
     }
 
@@ -61,7 +63,7 @@ impl<P: Platform> Context<'_, P> {
         if lane == self.own(|own| own.lane) {
             self.run_in_own_lane(job, slot, flags)
         } else {
-            self.work_in_lane(lane, || self.run_in_own_lane(job, slot, flags))
+            self.with_place(|| self.work_in_lane(lane, || self.run_in_own_lane(job, slot, flags)))
         }
     }
 

@@ -80,6 +80,7 @@ pub(crate) struct Parts<P: Platform> {
     pub(crate) stack_bytes: Option<usize>,
     pub(crate) slice: Option<Nanos>,
     pub(crate) slow_takes_loops: bool,
+    pub(crate) background_max: Option<u32>,
     pub(crate) long_waits: LongWaits<P>,
     pub(crate) checks: bool,
 }
@@ -104,7 +105,7 @@ impl<P: Platform> Shared<P> {
         let threads = ThreadSlots::new(parts.threads, parts.guests_max, parts.queue);
         let idle = Idle::new(parts.threads);
         let injector = Injector::new();
-        let lanes = Lanes::new();
+        let lanes = Lanes::new(parts.background_max);
         let slow = Slow::new(parts.threads, parts.slow_takes_loops);
         let labels = Labels::new();
         let failures = Failures::new(slots_max, RECORDS_MAX);
@@ -179,7 +180,7 @@ impl<P: Platform> Shared<P> {
     pub(crate) fn has_work(&self) -> bool {
         !self.injector.is_empty()
             || !self.lanes.front.is_empty()
-            || !self.lanes.backlog.is_empty()
+            || self.lanes.has_background()
             || self.threads.iter().any(|thread| {
                 thread.deque.len() > 0 || thread.inbox.as_ref().is_some_and(|inbox| inbox.len() > 0)
             })

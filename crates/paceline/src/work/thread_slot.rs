@@ -15,6 +15,7 @@ use event::Nanos;
 use platform::{Atomic, Ordering, Padded, Parker, Platform, SharedCell};
 
 use super::fork::ForkList;
+use super::lanes::BackgroundPlace;
 use super::posted::{Posted, ThreadWords};
 use super::range::LoopLocal;
 use super::wait::WaitLocal;
@@ -91,6 +92,8 @@ pub(crate) struct Own {
     pub(crate) frame: *const Running,
     /// The lane in which the innermost job that runs here was made: jobs that it makes are made in it, too.
     pub(crate) lane: LaneFlags,
+    /// A worker's place among those that run background jobs.
+    pub(crate) place: BackgroundPlace,
     /// Below this address the thread's stack is kept in reserve; see `wait/stack.rs`.
     pub(crate) stack_limit: usize,
     /// Jobs published since the last time all threads that could help were notified.
@@ -106,6 +109,8 @@ pub(crate) struct Own {
     pub(crate) last_sleep: Option<LastSleep>,
     /// This worker is in its loop as a slow one, and counts as blocked because of that.
     pub(crate) is_slow: bool,
+    /// This worker is in a [`blocking`](super::Context::blocking) call, and counts as blocked.
+    pub(crate) is_lent: bool,
     /// Slow workers: how many times as long as on a fast CPU a piece of work is believed to take, in
     /// sixteenths.
     pub(crate) slow_times_16: u32,
@@ -170,6 +175,7 @@ impl<P: Platform> ThreadSlot<P> {
                 adapt: AdaptLocal::new(),
                 frame: std::ptr::null(),
                 lane: LaneFlags::NORMAL,
+                place: BackgroundPlace::None,
                 stack_limit: 0,
                 unsignalled: 0,
                 fresh: 0,
@@ -178,6 +184,7 @@ impl<P: Platform> ThreadSlot<P> {
                 search_habit: SpinHabit::default(),
                 last_sleep: None,
                 is_slow: false,
+                is_lent: false,
                 slow_times_16: 16,
             })),
         }

@@ -3,6 +3,7 @@
 mod asked;
 mod declared;
 mod hooks;
+mod limits;
 mod ranges;
 #[cfg(feature = "report")]
 mod reports;
@@ -54,6 +55,7 @@ pub struct Builder<P: Platform = Os> {
     max_jobs: u32,
     max_threads: usize,
     max_spares: usize,
+    background_max: Option<usize>,
     queue_capacity: usize,
     stack_bytes: Option<usize>,
     slice: Option<Nanos>,
@@ -134,6 +136,7 @@ impl<P: Platform> Builder<P> {
             max_jobs: 1 << 20,
             max_threads: 256,
             max_spares: SPARES,
+            background_max: None,
             queue_capacity: RING_MAX,
             stack_bytes: None,
             slice: Some(Tuning::SLICE),
@@ -226,68 +229,6 @@ impl<P: Platform> Builder<P> {
     /// ```
     pub fn follow_machine(mut self, follow: bool) -> Self {
         self.follows_machine = follow;
-        self
-    }
-
-    /// The number of jobs that may be live (waiting, ready or running) at the same time: from 1 to
-    /// [`JOBS_MAX`], 2^20 by default.
-    ///
-    /// There is room for a few more: each thread that has used the job system keeps up to 62 free slots at
-    /// hand, which come on top. Memory is taken as it is needed: about 200 bytes for each job of the largest
-    /// number that were ever live at the same time. When all slots are taken, scheduling fails with
-    /// [`ScheduleError::Full`](crate::ScheduleError::Full).
-    ///
-    /// ```
-    /// let js = paceline::Builder::new().max_jobs(1000).build().unwrap();
-    /// # let _ = js;
-    /// ```
-    pub fn max_jobs(mut self, jobs: u32) -> Self {
-        self.max_jobs = jobs;
-        self
-    }
-
-    /// The number of outside threads that may use the job system at the same time: from 1 to
-    /// [`THREADS_MAX`], 256 by default.
-    ///
-    /// A thread counts from its first call until it ends. A further one gets
-    /// [`ScheduleError::TooManyThreads`](crate::ScheduleError::TooManyThreads); it can complete and drop
-    /// events, and drop the job system, all the same.
-    ///
-    /// ```
-    /// let js = paceline::Builder::new().max_threads(1).build().unwrap();
-    /// js.enter(|_| ()); // The first thread.
-    /// let second = std::thread::scope(|s| s.spawn(|| js.job("job").try_schedule(|_| ())).join());
-    /// assert!(second.unwrap().is_err());
-    /// ```
-    pub fn max_threads(mut self, threads: usize) -> Self {
-        self.max_threads = threads;
-        self
-    }
-
-    /// The number of spare workers that there may be: from 0 to [`SPARES_MAX`], 256 by default.
-    ///
-    /// A spare is a further thread that works while every worker waits inside a job and other work is ready.
-    /// If all of them wait, too, ready work has to wait for one of these waits to end; see
-    /// [`on_stuck`](Builder::on_stuck). A spare is started when it is first needed.
-    ///
-    /// ```
-    /// let js = paceline::Builder::new().workers(1).max_spares(4).build().unwrap();
-    /// # let _ = js;
-    /// ```
-    pub fn max_spares(mut self, spares: usize) -> Self {
-        self.max_spares = spares;
-        self
-    }
-
-    /// The number of tickets that a thread's own queue holds before half of them move to the queue that all
-    /// threads share: a power of two from 2 to 4096, which is the default.
-    ///
-    /// ```
-    /// let js = paceline::Builder::new().queue_capacity(256).build().unwrap();
-    /// # let _ = js;
-    /// ```
-    pub fn queue_capacity(mut self, tickets: usize) -> Self {
-        self.queue_capacity = tickets;
         self
     }
 
@@ -439,6 +380,7 @@ impl<P: Platform> Builder<P> {
             threads: WORKERS_MAX + self.max_spares + self.max_threads + VISITORS_MAX,
             guests_max: self.max_threads,
             spares_max: self.max_spares,
+            background_max: self.background_max.map(|workers| workers as u32),
             queue: self.queue_capacity,
             workers_max: WORKERS_MAX,
             max_jobs: self.max_jobs,
@@ -476,6 +418,8 @@ impl<P: Platform> Builder<P> {
             1,
             THREADS_MAX as u64,
         )?;
+        let at_most = self.background_max.unwrap_or(1) as u64;
+        in_range("background_at_most", at_most, 1, WORKERS_MAX as u64)?;
         in_range("max_spares", self.max_spares as u64, 0, SPARES_MAX as u64)?;
         in_range(
             "queue_capacity",

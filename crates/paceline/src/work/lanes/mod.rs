@@ -34,6 +34,7 @@
 //!
 //! `models/lanes.rs` has it under loom, with each of the fences and looks left out.
 
+mod places;
 mod raise;
 mod state;
 
@@ -44,7 +45,7 @@ use super::thread_slot::ThreadKind;
 use crate::queues::Queue;
 use crate::store::{LaneFlags, Slot, Ticket};
 
-pub(crate) use state::Lanes;
+pub(crate) use state::{BackgroundPlace, Lanes};
 
 impl<P: Platform> Context<'_, P> {
     /// The lane in which this thread works, which is that of the job that runs here: what it waits for is

@@ -4,6 +4,16 @@ use platform::{Atomic, Lane, Memory, Ordering, Padded};
 
 use crate::queues::Injector;
 
+/// A worker's place among those that run background jobs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum BackgroundPlace {
+    None,
+    /// For the ticket that it has just taken from the backlog.
+    Taken,
+    /// It runs a background job.
+    Held,
+}
+
 /// There has been a background job.
 const BACKGROUND_USED: u32 = 1;
 /// There has been a frame job.
@@ -19,14 +29,20 @@ pub(crate) struct Lanes<M: Memory> {
     /// Background jobs that are ready. Every thread that searches asks whether there are any, and nearly
     /// always there are none. So nothing that is written often may lie beside it.
     pub(crate) backlog: Padded<Injector<M>>,
+    /// How many workers may run background jobs at a time; [`u32::MAX`]: all.
+    background_max: u32,
+    /// How many do. Written only if it is limited.
+    background_now: Padded<M::AtomicU32>,
 }
 
 impl<M: Memory> Lanes<M> {
-    pub(crate) fn new() -> Lanes<M> {
+    pub(crate) fn new(background_max: Option<u32>) -> Lanes<M> {
         Lanes {
             used: Padded(M::AtomicU32::new(0)),
             front: Padded(Injector::new()),
             backlog: Padded(Injector::new()),
+            background_max: background_max.unwrap_or(u32::MAX),
+            background_now: Padded(M::AtomicU32::new(0)),
         }
     }
 
@@ -43,6 +59,47 @@ impl<M: Memory> Lanes<M> {
     pub(crate) fn front_is_used(&self) -> bool {
         // Relaxed: as above.
         self.used.load(Ordering::Relaxed) & FRAME_USED != 0
+    }
+
+    /// Whether there is a background job that another worker may run.
+    #[inline]
+    pub(crate) fn has_background(&self) -> bool {
+        !self.backlog.is_empty() && self.has_place()
+    }
+
+    /// Whether one more worker may run background jobs.
+    pub(super) fn has_place(&self) -> bool {
+        // Relaxed: a worker that sees an old number is in the same race as for any queue: see `places`.
+        !self.is_limited() || self.background_now.load(Ordering::Relaxed) < self.background_max
+    }
+
+    pub(super) fn is_limited(&self) -> bool {
+        self.background_max != u32::MAX
+    }
+
+    /// One more worker runs background jobs. False if there is no place for it.
+    pub(crate) fn take_place(&self) -> bool {
+        let now = &self.background_now;
+        let mut seen = now.load(Ordering::Relaxed);
+        while seen < self.background_max {
+            // Relaxed, both: only the number counts.
+            let relaxed = Ordering::Relaxed;
+            match now.compare_exchange(seen, seen + 1, relaxed, relaxed) {
+                Ok(_) => return true,
+                Err(other) => seen = other,
+            }
+        }
+        false
+    }
+
+    /// The same for a worker that was resting, whether there is a place for it or not.
+    pub(super) fn take_place_back(&self) {
+        self.background_now.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One worker less runs background jobs. The caller announces that.
+    pub(super) fn leave_place(&self) {
+        self.background_now.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Jobs of this lane are going to be made.

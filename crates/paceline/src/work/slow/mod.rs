@@ -71,7 +71,9 @@ impl<P: Platform> Context<'_, P> {
         };
         // A job that was raised has another ticket, which is for fast workers.
         let is_raised = self.lane_of(job) != LaneFlags::BACKGROUND;
-        if !is_raised && self.start(job, self.shared.slot(job)) {
+        if is_raised {
+            self.give_back_place();
+        } else if self.start(job, self.shared.slot(job)) {
             self.graph().flush_finished();
             self.publish(Queue::Own, false);
         }
@@ -131,7 +133,7 @@ impl<P: Platform> Context<'_, P> {
     }
 
     fn has_slow_work(&self) -> bool {
-        !self.shared.lanes.backlog.is_empty() || OpenLoop::offered(self).is_some()
+        self.shared.lanes.has_background() || OpenLoop::offered(self).is_some()
     }
 
     /// Wakes a worker to look at the backlog, or at the range on offer.
@@ -145,11 +147,6 @@ impl<P: Platform> Context<'_, P> {
         }
     }
 
-    /// The background job that has waited longest.
-    pub(crate) fn take_from_backlog(&self) -> Option<Ticket> {
-        self.shared.lanes.backlog.take(1).first().copied()
-    }
-
     /// A background job is ready: queues and announces it.
     #[cold]
     pub(crate) fn enqueue_in_backlog(&self, job: Ticket) {
@@ -158,17 +155,24 @@ impl<P: Platform> Context<'_, P> {
         // SeqCst, partner: the fence of a thread that has announced that it searches, sleeps or waits, before
         // it looks around.
         P::fence(Ordering::SeqCst);
-        let now = shared.idle.load();
-        if now.wants_work() {
-            shared.idle.bump();
-        }
-        if now.watching > 0 {
+        if shared.idle.load().watching > 0 {
             match shared.workers.active() {
                 // Waiters run any job then.
                 0 => self.alert_all(),
                 _ => self.alert_watcher_of(job),
             }
         }
-        self.wake_for_slow_work();
+        self.announce_background();
+    }
+
+    /// There are tickets in the backlog, or a place for a worker that takes one; the caller has fenced.
+    pub(crate) fn announce_background(&self) {
+        let shared = self.shared;
+        if shared.idle.load().wants_work() {
+            shared.idle.bump();
+        }
+        if shared.lanes.has_background() {
+            self.wake_for_slow_work();
+        }
     }
 }

@@ -195,6 +195,16 @@ impl<P: Platform> Waiter<'_, '_, P> {
         resting: &mut Resting,
         (spin_until, until): (Nanos, Nanos),
     ) -> RestOutcome {
+        self.cx
+            .rest_without_place(|| self.rest_now(vigil, resting, (spin_until, until)))
+    }
+
+    fn rest_now(
+        &mut self,
+        vigil: &Vigil<'_, P>,
+        resting: &mut Resting,
+        (spin_until, until): (Nanos, Nanos),
+    ) -> RestOutcome {
         let cx = self.cx;
         let shared = cx.shared;
         cx.promote_all();

@@ -169,6 +169,24 @@ impl<P: Platform> Shared<P> {
         }
     }
 
+    /// The calling worker is about to block on something that the job system does not know. Work that no
+    /// other worker is free for gets a spare.
+    pub(crate) fn begin_lending(&self, context: &Context<'_, P>) {
+        self.begin_block(context);
+        if let Some(stuck) = self.replace_blocked(context) {
+            self.end_block(context);
+            self.report_stuck(context, &stuck);
+            self.begin_block(context);
+        }
+        context.own(|own| own.is_lent = true);
+    }
+
+    /// The calling worker goes on.
+    pub(crate) fn end_lending(&self, context: &Context<'_, P>) {
+        context.own(|own| own.is_lent = false);
+        self.end_block(context);
+    }
+
     /// The calling worker goes on.
     pub(crate) fn end_block(&self, context: &Context<'_, P>) {
         if counts_when_blocked(context) {
@@ -177,7 +195,9 @@ impl<P: Platform> Shared<P> {
     }
 }
 
-/// Guests are not workers, and slow workers count as blocked all the time.
+/// Guests are not workers. Slow workers count as blocked all the time, and a worker that has lent its core
+/// already does.
 fn counts_when_blocked<P: Platform>(context: &Context<'_, P>) -> bool {
-    context.thread.kind != ThreadKind::Guest && !context.own(|own| own.is_slow)
+    let counts_already = context.own(|own| own.is_slow || own.is_lent);
+    context.thread.kind != ThreadKind::Guest && !counts_already
 }

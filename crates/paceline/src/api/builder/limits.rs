@@ -1,0 +1,86 @@
+//! How much there may be: jobs, threads, tickets, workers for one lane.
+
+use platform::Platform;
+
+use super::Builder;
+
+impl<P: Platform> Builder<P> {
+    /// The number of jobs that may be live (waiting, ready or running) at the same time: from 1 to
+    /// [`JOBS_MAX`], 2^20 by default.
+    ///
+    /// There is room for a few more: each thread that has used the job system keeps up to 62 free slots at
+    /// hand, which come on top. Memory is taken as it is needed: about 200 bytes for each job of the largest
+    /// number that were ever live at the same time. When all slots are taken, scheduling fails with
+    /// [`ScheduleError::Full`](crate::ScheduleError::Full).
+    ///
+    /// ```
+    /// let js = paceline::Builder::new().max_jobs(1000).build().unwrap();
+    /// # let _ = js;
+    /// ```
+    pub fn max_jobs(mut self, jobs: u32) -> Self {
+        self.max_jobs = jobs;
+        self
+    }
+
+    /// The number of outside threads that may use the job system at the same time: from 1 to
+    /// [`THREADS_MAX`], 256 by default.
+    ///
+    /// A thread counts from its first call until it ends. A further one gets
+    /// [`ScheduleError::TooManyThreads`](crate::ScheduleError::TooManyThreads); it can complete and drop
+    /// events, and drop the job system, all the same.
+    ///
+    /// ```
+    /// let js = paceline::Builder::new().max_threads(1).build().unwrap();
+    /// js.enter(|_| ()); // The first thread.
+    /// let second = std::thread::scope(|s| s.spawn(|| js.job("job").try_schedule(|_| ())).join());
+    /// assert!(second.unwrap().is_err());
+    /// ```
+    pub fn max_threads(mut self, threads: usize) -> Self {
+        self.max_threads = threads;
+        self
+    }
+
+    /// The most workers that run background jobs ([`NewJob::background`](crate::NewJob::background)) at a
+    /// time: from 1 to [`WORKERS_MAX`]. Without this call all may.
+    ///
+    /// A job that has begun cannot be interrupted. So long background jobs can hold all workers, and a frame
+    /// waits until one of them ends. With a limit some workers are always left. A wait for a background job
+    /// is not held up by the limit, and a worker that rests in a wait, or in
+    /// [`blocking`](crate::Context::blocking), does not count.
+    ///
+    /// ```
+    /// let js = paceline::Builder::new().workers(4).background_at_most(2).build().unwrap();
+    /// js.wait(js.job("bake").background().schedule(|_| ()));
+    /// ```
+    pub fn background_at_most(mut self, workers: usize) -> Self {
+        self.background_max = Some(workers);
+        self
+    }
+
+    /// The number of spare workers that there may be: from 0 to [`SPARES_MAX`], 256 by default.
+    ///
+    /// A spare is a further thread that works while every worker waits inside a job and other work is ready.
+    /// If all of them wait, too, ready work has to wait for one of these waits to end; see
+    /// [`on_stuck`](Builder::on_stuck). A spare is started when it is first needed.
+    ///
+    /// ```
+    /// let js = paceline::Builder::new().workers(1).max_spares(4).build().unwrap();
+    /// # let _ = js;
+    /// ```
+    pub fn max_spares(mut self, spares: usize) -> Self {
+        self.max_spares = spares;
+        self
+    }
+
+    /// The number of tickets that a thread's own queue holds before half of them move to the queue that all
+    /// threads share: a power of two from 2 to 4096, which is the default.
+    ///
+    /// ```
+    /// let js = paceline::Builder::new().queue_capacity(256).build().unwrap();
+    /// # let _ = js;
+    /// ```
+    pub fn queue_capacity(mut self, tickets: usize) -> Self {
+        self.queue_capacity = tickets;
+        self
+    }
+}

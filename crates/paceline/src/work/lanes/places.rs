@@ -1,0 +1,112 @@
+//! The limit on how many workers run background jobs at a time
+//! ([`Builder::background_at_most`](crate::Builder::background_at_most)).
+//!
+//! A worker takes a *place* before it takes a ticket from the backlog, and leaves it when the job has ended.
+//! A wait that runs a background job needs no place: what is waited for is never held up by the limit. While
+//! a worker rests in the middle of a background job, in a wait or in `blocking`, its place is free. So jobs
+//! that wait for each other cannot use up all places. When it goes on it has its place back, even if that is
+//! one too many.
+//!
+//! A backlog with tickets and no place is no work: workers go to sleep beside it. So leaving a place is like
+//! publishing a ticket (`queues/idle`):
+//!
+//! ```text
+//! worker that leaves its place            worker going to sleep
+//! W  places - 1                           S  searching - 1, sleeping + 1
+//! F  fence                                G  fence
+//! R  reads the backlog, the idle word     L  reads the backlog, the places
+//! ```
+//!
+//! The same goes for the thread that puts a ticket into the backlog (W) and does not announce it since there
+//! is no place (R): the worker that leaves its place (S) looks at the backlog behind its fence (L).
+
+use platform::Ordering;
+use platform::Platform;
+
+use super::Context;
+use super::state::BackgroundPlace;
+use crate::store::Ticket;
+use crate::work::thread_slot::ThreadKind;
+
+impl<P: Platform> Context<'_, P> {
+    /// The background job that has waited longest, for a worker if there is a place for it.
+    pub(crate) fn take_from_backlog(&self) -> Option<Ticket> {
+        let lanes = &self.shared.lanes;
+        if lanes.backlog.is_empty() {
+            return None;
+        }
+        if !lanes.is_limited() || self.thread.kind == ThreadKind::Guest {
+            return lanes.backlog.take(1).first().copied();
+        }
+        self.take_with_place()
+    }
+
+    #[cold]
+    fn take_with_place(&self) -> Option<Ticket> {
+        let lanes = &self.shared.lanes;
+        let has_one = self.own(|own| own.place == BackgroundPlace::Taken);
+        if !has_one && !lanes.take_place() {
+            return None;
+        }
+        self.own(|own| own.place = BackgroundPlace::Taken);
+        let ticket = lanes.backlog.take(1).first().copied();
+        if ticket.is_none() {
+            self.give_back_place();
+        }
+        ticket
+    }
+
+    /// The ticket for which a place was taken came to nothing.
+    pub(crate) fn give_back_place(&self) {
+        if self.own(|own| own.place == BackgroundPlace::Taken) {
+            self.own(|own| own.place = BackgroundPlace::None);
+            self.leave_place();
+        }
+    }
+
+    /// Runs a job of another lane than the job underneath.
+    pub(crate) fn with_place(&self, run: impl FnOnce()) {
+        let begins = self.own(|own| {
+            let begins = own.place == BackgroundPlace::Taken;
+            if begins {
+                own.place = BackgroundPlace::Held;
+            }
+            begins
+        });
+        run();
+        if begins {
+            self.own(|own| own.place = BackgroundPlace::None);
+            self.leave_place();
+        }
+    }
+
+    /// Rests in the middle of whatever runs here. Meanwhile its place, if it has one, is free.
+    pub(crate) fn rest_without_place<R>(&self, rest: impl FnOnce() -> R) -> R {
+        /// Takes the place back, also during an unwind.
+        struct Vacated<'c, 'a, P: Platform>(&'c Context<'a, P>);
+        impl<P: Platform> Drop for Vacated<'_, '_, P> {
+            fn drop(&mut self) {
+                self.0.shared.lanes.take_place_back();
+                self.0.own(|own| own.place = BackgroundPlace::Held);
+            }
+        }
+        if self.own(|own| own.place != BackgroundPlace::Held) {
+            return rest();
+        }
+        self.own(|own| own.place = BackgroundPlace::None);
+        self.leave_place();
+        let _resting = Vacated(self);
+        rest()
+    }
+
+    /// Another worker may run background jobs, if there are any.
+    pub(crate) fn leave_place(&self) {
+        self.shared.lanes.leave_place();
+        // SeqCst, partner: the fence of a worker that goes to sleep, and of the thread that makes a
+        // background job ready (F of the module).
+        P::fence(Ordering::SeqCst);
+        if !self.shared.lanes.backlog.is_empty() {
+            self.announce_background();
+        }
+    }
+}
