@@ -11,6 +11,7 @@ mod background;
 mod budget;
 mod built;
 mod campaign;
+mod cancelled;
 mod confined;
 mod contexts;
 mod dag;

@@ -94,7 +94,7 @@ impl From<WaitError> for Refusal {
         let status = match error {
             WaitError::Refused(error) => return error.into(),
             WaitError::Panicked { .. } => PL_FAILED,
-            WaitError::Cancelled { .. } => PL_CANCELLED,
+            WaitError::Cancelled { .. } | WaitError::CalledOff { .. } => PL_CANCELLED,
             WaitError::Deadlock { .. } => PL_DEADLOCK,
             WaitError::Abandoned { .. } => PL_ABANDONED,
             WaitError::Forgotten => PL_FORGOTTEN,

@@ -148,5 +148,5 @@ pub use report::{
     Activity, JobKind, JobState, LiveJob, LiveThread, LiveThreadKind, LiveWait, NamedJob, Report,
 };
 pub use stats::Stats;
-pub use store::{JobId, Label, Name};
+pub use store::{CancelToken, JobId, Label, Name};
 pub use work::{Context, Scope};

@@ -32,6 +32,7 @@ struct Readme;
 
 mod error;
 mod id;
+mod lane;
 mod late;
 mod machine;
 mod memory;
@@ -48,6 +49,7 @@ pub mod topology;
 pub use core::sync::atomic::Ordering;
 pub use error::{MaskError, RefusalKind, SchedParamsError, SignalError, SpawnError};
 pub use id::fresh_pool_id;
+pub use lane::Lane;
 pub use late::Late;
 pub use machine::{Machine, Uniform, Usage};
 pub use memory::{Atomic, Lock, Memory, SharedCell};
@@ -61,4 +63,4 @@ pub use signal::{NoSignal, OnSignal, Signal};
 pub use threads::{Parker, Platform, Thread, ThreadSpec};
 pub use topology::{CpuPlace, CpuSet, Distance, Limits, Quota, Topology};
 #[cfg(feature = "machine")]
-pub use topology::{Lane, Plan, PlannedWorker};
+pub use topology::{Plan, PlannedWorker};

@@ -11,7 +11,7 @@ use super::handle::Job;
 use super::submit::{Declares, owner};
 use crate::error::{ScheduleError, or_panic};
 use crate::policy::Grain;
-use crate::store::{JobId, Label, LaneFlags, Slot, Ticket};
+use crate::store::{CancelToken, JobId, Label, LaneFlags, Slot, Ticket};
 use crate::work::{Context, Once, RangeTable, ScopeJobs, Shared, SharedRange, Typed};
 
 /// The description of a job, from [`JobSystem::job`](crate::JobSystem::job), [`Context::job`] or
@@ -40,6 +40,8 @@ pub struct NewJob<'a, 'body, P: Platform = Os> {
     pub(super) lane: Option<LaneFlags>,
     /// No worker is woken for it.
     pub(super) is_quiet: bool,
+    /// What can call it off.
+    pub(super) token: Option<&'a CancelToken>,
     /// Invariant: a longer borrow must not pass for a shorter one, nor the other way round.
     _body: PhantomData<fn(&'body ()) -> &'body ()>,
 }
@@ -157,6 +159,7 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
             after: Predecessors::default(),
             lane: None,
             is_quiet: false,
+            token: None,
             _body: PhantomData,
         }
     }
@@ -247,6 +250,26 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
     /// ```
     pub fn quiet(mut self) -> Self {
         self.is_quiet = true;
+        self
+    }
+
+    /// The job does not begin if this token was cancelled before: its body is dropped, what depends on it is
+    /// cancelled, and waits for it report [`WaitError::CalledOff`](crate::WaitError::CalledOff). That happens
+    /// when its turn comes, not at once. A body that has begun runs on, and may ask a copy of the token; so
+    /// may the parts of a loop and a future. A second call takes the place of the first.
+    ///
+    /// A scope does not raise that a job of it was called off. Each such job takes a lock twice.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let level = paceline::CancelToken::new();
+    /// level.cancel(); // The player has left it.
+    /// let load = js.job("load").cancelled_by(&level).schedule(|_| unreachable!());
+    /// let error = js.try_wait(load).unwrap_err().to_string();
+    /// assert!(error.starts_with("job 'load'") && error.ends_with("was called off"));
+    /// ```
+    pub fn cancelled_by(mut self, token: &'a CancelToken) -> Self {
+        self.token = Some(token);
         self
     }
 

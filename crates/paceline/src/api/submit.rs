@@ -7,7 +7,7 @@ use platform::Platform;
 use super::schedule::{NewJob, Origin};
 use crate::access::{AccessError, AccessFault, Declared};
 use crate::error::ScheduleError;
-use crate::store::{BodyTable, JobId, Label, Slot, SlotValue, Ticket};
+use crate::store::{BodyTable, CancelToken, JobId, Label, Slot, SlotValue, Ticket};
 use crate::work::checks::NewcomerJob;
 use crate::work::{Context, Shared};
 
@@ -55,6 +55,11 @@ impl<P: Platform> NewJob<'_, '_, P> {
         put: &mut dyn FnMut(Ticket, &Slot<P>),
         declares: &Declares<'_>,
     ) -> Result<JobId, ScheduleError> {
+        if let Some(token) = self.token
+            && flags & Slot::<P>::HAS_TOKEN == 0
+        {
+            return self.submit_with_token(token, flags, put, declares);
+        }
         let cx = self.from.context()?;
         let after = self.predecessors()?;
         let graph = cx.graph();
@@ -85,6 +90,23 @@ impl<P: Platform> NewJob<'_, '_, P> {
             cx.publish(queue, false);
         }
         Ok(JobId::new(cx.shared.id, job))
+    }
+
+    /// The same for a job with a token, which is kept from before the job is published.
+    #[cold]
+    fn submit_with_token(
+        &self,
+        token: &CancelToken,
+        flags: u32,
+        put: &mut dyn FnMut(Ticket, &Slot<P>),
+        declares: &Declares<'_>,
+    ) -> Result<JobId, ScheduleError> {
+        let tokens = &self.shared().tokens;
+        let put = &mut |job, slot: &Slot<P>| {
+            put(job, slot);
+            tokens.add(job, token.clone());
+        };
+        self.submit(flags | Slot::<P>::HAS_TOKEN, put, declares)
     }
 
     /// Checks a job that was made, and adds its edges, with those that it asks for by itself.

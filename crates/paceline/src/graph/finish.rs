@@ -151,6 +151,10 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
     /// Drops a closure that will not run, or the closure of a range that has ended. The caller has the job to
     /// itself.
     pub(crate) fn discard_body(self, job: Ticket, slot: &Slot<P>) {
+        // Relaxed: the caller has the job to itself.
+        if slot.flags.load(Ordering::Relaxed) & Slot::<P>::HAS_TOKEN != 0 {
+            self.driver.forget_token(job);
+        }
         // SAFETY: the job is not ready and never will be (or is being shut down, or its participants have
         // left), so no other thread touches table and body. Both were filled by the scheduler, whose writes
         // happened before the release that led here.

@@ -35,7 +35,7 @@ use crate::stats::Counters;
 use crate::store::{Cache, Label, LabelCache, Labels, Links, Slab, Slot, Ticket};
 
 pub(crate) use dropped::DROPPED;
-pub(crate) use failure::Failures;
+pub(crate) use failure::{Failure, Failures};
 pub(crate) use finish::Ending;
 use listen::WaitLinks;
 pub(crate) use listen::{Listener, Wakers};
@@ -125,6 +125,8 @@ pub(crate) trait Driver<P: Platform> {
     fn has_new_predecessor(&self, job: Ticket);
     /// Whether a thread waits for the job without being a listener.
     fn is_awaited(&self, job: Ticket) -> bool;
+    /// The job will not run, or has: its token, if it has one, is not needed any more.
+    fn forget_token(&self, job: Ticket);
     /// Drops the closure or the result of a job.
     fn discard_held(&self, job: Ticket, drop_it: impl FnOnce() -> Result<(), Payload>);
     /// Drops a value of the program's that belongs to no job.

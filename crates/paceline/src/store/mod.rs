@@ -12,6 +12,7 @@ mod maps;
 mod name;
 pub(crate) mod slab;
 mod slot;
+mod token;
 
 pub(crate) use body::{Body, BodyTable, Erased};
 pub(crate) use holders::SlotValue;
@@ -25,3 +26,4 @@ pub(crate) use maps::{Key, Map, Set, digest_of_text};
 pub use name::Name;
 pub(crate) use slab::{Cache, Chunks, NIL, Slab};
 pub(crate) use slot::{JobPhase, LinksWord, Slot, StateWord};
+pub use token::CancelToken;

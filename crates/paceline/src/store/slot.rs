@@ -213,6 +213,8 @@ impl<P: Platform> Slot<P> {
     pub(crate) const PANICKED: u32 = 1 << 6;
     /// The thread that made it is going to wait for it (a loop that is shared).
     pub(crate) const IS_AWAITED: u32 = 1 << 7;
+    /// A token can call it off: see `work/tokens.rs`.
+    pub(crate) const HAS_TOKEN: u32 = 1 << 18;
     // Bits 8 and 16 are the lane of a job with a body, bits 17 and 25 the lane that it was raised to: see
     // `lane`.
     /// `parent` holds a scope or a job, and not the numbers of next links.

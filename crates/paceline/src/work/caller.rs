@@ -85,6 +85,10 @@ impl<P: Platform> Driver<P> for Context<'_, P> {
         here || threads.any(|thread| thread.waits_for.load(Ordering::Relaxed) == job.0)
     }
 
+    fn forget_token(&self, job: Ticket) {
+        drop(self.shared.tokens.take(job));
+    }
+
     fn discard_held(&self, job: Ticket, drop_it: impl FnOnce() -> Result<(), Payload>) {
         Context::discard_held(self, job, drop_it);
     }

@@ -3,6 +3,7 @@
 
 mod bodies;
 pub(crate) mod built;
+mod called_off;
 mod caller;
 pub(crate) mod checks;
 pub(crate) mod context;
@@ -27,6 +28,7 @@ pub(crate) mod slow;
 pub(crate) mod thread_record;
 pub(crate) mod thread_slot;
 mod thread_slots;
+mod tokens;
 mod wait;
 mod worker;
 mod workers;

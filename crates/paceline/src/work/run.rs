@@ -41,7 +41,6 @@ impl<P: Platform> Context<'_, P> {
         // Relaxed: `enter` decides.
         let word = slot.word(Ordering::Relaxed);
         if word.phase != JobPhase::Open || word.generation != ticket.generation() {
-            self.give_back_place();
             return false;
         }
         self.graph().flush_finished();
@@ -82,15 +81,21 @@ impl<P: Platform> Context<'_, P> {
         if flags & Slot::<P>::IS_ANONYMOUS == 0 {
             graph.prefetch_links(slot);
         }
-        if flags & (Slot::<P>::IS_RANGE | Slot::<P>::IS_FUTURE | Slot::<P>::OF_RUN) != 0 {
-            // A range opens itself, catches its panics and leaves as a participant. Other threads read the
-            // closure meanwhile. The closure stays where it is: nothing is written through the pointer, so
-            // the cell is not borrowed for the length of the call. A future ends itself, too, or waits again.
-            // So does a node of a graph: others come after it that are counted there.
-            let body = slot.body_for_participants();
-            // SAFETY: as above; the body is opened once, because a claim is won once.
-            self.in_frame(job, || unsafe { table.open(body, Erased::new(self)) });
-            return;
+        let ends_itself = Slot::<P>::IS_RANGE | Slot::<P>::IS_FUTURE | Slot::<P>::OF_RUN;
+        if flags & (ends_itself | Slot::<P>::HAS_TOKEN) != 0 {
+            if flags & Slot::<P>::HAS_TOKEN != 0 && self.end_if_called_off(job, slot, flags) {
+                return;
+            }
+            if flags & ends_itself != 0 {
+                // A range opens itself, catches its panics and leaves as a participant. Other threads read
+                // the closure meanwhile. The closure stays where it is: nothing is written through the
+                // pointer, so the cell is not borrowed for the length of the call. A future ends itself, too,
+                // or waits again. So does a node of a graph: others come after it that are counted there.
+                let body = slot.body_for_participants();
+                // SAFETY: as above; the body is opened once, because a claim is won once.
+                self.in_frame(job, || unsafe { table.open(body, Erased::new(self)) });
+                return;
+            }
         }
         self.thread.counters.jobs.add(1);
         self.body_begins(job, slot);

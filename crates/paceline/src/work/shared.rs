@@ -16,6 +16,7 @@ use super::slow::Slow;
 use super::thread_record::Host;
 use super::thread_slot::ThreadKind;
 use super::thread_slots::ThreadSlots;
+use super::tokens::Tokens;
 use super::workers::WorkerThreads;
 use crate::adapt::{Adapt, caches};
 use crate::border::Panics;
@@ -42,6 +43,7 @@ pub(crate) struct SystemState<P: Platform> {
     pub(crate) idle: Idle<P>,
     pub(crate) injector: Injector<P>,
     pub(crate) lanes: Lanes<P>,
+    pub(crate) tokens: Tokens<P>,
     pub(crate) slow: Slow<P>,
     pub(crate) workers: WorkerThreads<P>,
     pub(crate) adapt: Adapt<P>,
@@ -142,6 +144,7 @@ impl<P: Platform> Shared<P> {
             idle,
             injector,
             lanes,
+            tokens: Tokens::new(),
             slow,
             workers,
             adapt: parts.adapt,

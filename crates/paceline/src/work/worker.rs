@@ -50,6 +50,8 @@ impl<P: Platform> Context<'_, P> {
     pub(crate) fn run_one(&self, ticket: Ticket) {
         if self.start(ticket, self.shared.slot(ticket)) {
             self.publish(Queue::Own, true);
+        } else {
+            self.give_back_place();
         }
     }
 

@@ -17,7 +17,7 @@ mod plan;
 pub use cpuset::CpuSet;
 pub use limits::{Limits, Quota};
 #[cfg(feature = "machine")]
-pub use plan::{Lane, Plan, PlannedWorker};
+pub use plan::{Plan, PlannedWorker};
 
 use std::fmt;
 

@@ -4,37 +4,8 @@
 //! workers for the fast CPUs take both, and workers for the other CPUs take what has no deadline. No worker
 //! is tied to one CPU: within its mask the kernel decides, which knows more about heat and about others.
 
-use std::fmt;
-
 use super::{CpuSet, Limits, Topology};
-
-/// How urgent work is: the most urgent lane comes first.
-///
-/// ```
-/// use paceline_platform::Lane;
-/// assert_eq!(Lane::default(), Lane::Normal);
-/// assert_eq!(Lane::Frame.to_string(), "frame");
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
-pub enum Lane {
-    /// The little that a frame hangs on. It goes before all else.
-    Frame,
-    /// Everything, unless something else is said.
-    #[default]
-    Normal,
-    /// Work without a deadline. It has what others leave, and a turn now and then.
-    Background,
-}
-
-impl fmt::Display for Lane {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Lane::Frame => "frame",
-            Lane::Normal => "normal",
-            Lane::Background => "background",
-        })
-    }
-}
+use crate::Lane;
 
 /// Where a worker may run, and what.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -13,7 +13,7 @@ use crate::api::over::{LoopData, LoopItems};
 use crate::api::schedule::NewJob;
 use crate::api::submit::{Declares, refused};
 use crate::error::{ScheduleError, or_panic};
-use crate::store::JobId;
+use crate::store::{CancelToken, JobId};
 use crate::work::Context;
 
 /// The description of a job that declares what it reads and writes, from [`NewJob::reads`],
@@ -200,6 +200,18 @@ impl<'a, 'body, A, P: Platform> DeclaredJob<'a, 'body, A, P> {
     /// ```
     pub fn lane(self, lane: Lane) -> Self {
         self.described(|job| job.lane(lane))
+    }
+
+    /// What can call it off, as [`NewJob::cancelled_by`].
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let (map, closing) = (js.share("map", 0), paceline::CancelToken::new());
+    /// let bake = js.job("bake").writes(&map).cancelled_by(&closing);
+    /// js.wait(bake.schedule(|_cx, map| *map += 1));
+    /// ```
+    pub fn cancelled_by(self, token: &'a CancelToken) -> Self {
+        self.described(|job| job.cancelled_by(token))
     }
 
     /// It has no deadline, as [`NewJob::background`].

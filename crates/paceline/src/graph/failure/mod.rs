@@ -46,6 +46,10 @@ pub(crate) enum Failure {
     Abandoned {
         label: Label,
     },
+    /// Its token was cancelled before it began.
+    CalledOff {
+        label: Label,
+    },
     /// A job of a scope, which would have had to wait for its own scope.
     Deadlock {
         label: Label,
@@ -73,6 +77,7 @@ impl Failure {
             label,
             message,
             is_abandoned,
+            is_called_off: false,
         };
         match self {
             Failure::Panicked { label, message, .. } => {
@@ -81,6 +86,10 @@ impl Failure {
             Failure::Cancelled { cause, .. } => Some(cause.clone()),
             Failure::Abandoned { label } => Some(cause(*label, None, true)),
             Failure::Deadlock { label, .. } => Some(cause(*label, None, false)),
+            Failure::CalledOff { label } => Some(Cause {
+                is_called_off: true,
+                ..cause(*label, None, false)
+            }),
             Failure::ShutDown => None,
         }
     }
@@ -111,8 +120,10 @@ impl Failure {
                 cause: cause.label,
                 message: cause.message.clone(),
                 is_abandoned: cause.is_abandoned,
+                is_called_off: cause.is_called_off,
             },
             Failure::Abandoned { label } => WaitError::Abandoned { label: *label },
+            Failure::CalledOff { label } => WaitError::CalledOff { label: *label },
             Failure::Deadlock { cycle, .. } => WaitError::Deadlock {
                 cycle: cycle.to_vec(),
             },
@@ -131,6 +142,8 @@ pub(crate) struct Cause {
     message: Option<Arc<str>>,
     /// Whether it is an event that was dropped without being completed.
     is_abandoned: bool,
+    /// Whether it is a job that the program has called off.
+    is_called_off: bool,
 }
 
 impl Cause {
@@ -142,6 +155,7 @@ impl Cause {
             label,
             message: None,
             is_abandoned: false,
+            is_called_off: false,
         }
     }
 }
@@ -197,9 +211,13 @@ impl Records {
     /// Adds a record. Returns the failure if the job already has a record.
     fn add(&mut self, ticket: Ticket, failure: Failure, scope: Ticket) -> Option<Failure> {
         let number = self.added;
-        let is_consequence =
-            matches!(&failure, Failure::Cancelled { cause, .. } if cause.scope == scope);
-        let is_due = !scope.is_none() && !is_consequence;
+        // What the program has called off is no news to the scope.
+        let is_expected = match &failure {
+            Failure::Cancelled { cause, .. } => cause.scope == scope || cause.is_called_off,
+            Failure::CalledOff { .. } => true,
+            _ => false,
+        };
+        let is_due = !scope.is_none() && !is_expected;
         if self.by_job.contains_key(&ticket) {
             return Some(failure);
         }

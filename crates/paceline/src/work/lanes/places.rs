@@ -33,6 +33,7 @@ impl<P: Platform> Context<'_, P> {
     pub(crate) fn take_from_backlog(&self) -> Option<Ticket> {
         let lanes = &self.shared.lanes;
         if lanes.backlog.is_empty() {
+            self.give_back_place();
             return None;
         }
         if !lanes.is_limited() || self.thread.kind == ThreadKind::Guest {
@@ -57,11 +58,17 @@ impl<P: Platform> Context<'_, P> {
     }
 
     /// The ticket for which a place was taken came to nothing.
+    #[inline(always)]
     pub(crate) fn give_back_place(&self) {
         if self.own(|own| own.place == BackgroundPlace::Taken) {
-            self.own(|own| own.place = BackgroundPlace::None);
-            self.leave_place();
+            self.leave_taken_place();
         }
+    }
+
+    #[cold]
+    fn leave_taken_place(&self) {
+        self.own(|own| own.place = BackgroundPlace::None);
+        self.leave_place();
     }
 
     /// Runs a job of another lane than the job underneath.

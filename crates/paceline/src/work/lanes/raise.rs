@@ -54,12 +54,12 @@ impl<P: Platform> Context<'_, P> {
             P::fence(Ordering::SeqCst);
             let runs_it = deadline == Nanos::MAX && self.has_stack();
             let own = if runs_it { job } else { Ticket::NONE };
-            self.raise(job, self.lane(), own);
+            self.raise(vec![job], self.lane(), own);
         }
     }
 
-    /// Raises a job and what it waits for. `own`: the job that this thread is about to run.
-    fn raise(&self, job: Ticket, lane: LaneFlags, own: Ticket) {
+    /// Raises jobs and what they wait for. `own`: the job that this thread is about to run.
+    fn raise(&self, jobs: Vec<Ticket>, lane: LaneFlags, own: Ticket) {
         if lane == LaneFlags::BACKGROUND {
             return;
         }
@@ -67,7 +67,7 @@ impl<P: Platform> Context<'_, P> {
             cx: self,
             lane,
             own,
-            next: vec![job],
+            next: jobs,
             wholes: Set::default(),
         };
         raise.run();
@@ -85,9 +85,7 @@ impl<P: Platform> Context<'_, P> {
         }
         let mut preds = Vec::new();
         self.graph().awaited(job, |pred| preds.push(pred));
-        for pred in preds {
-            self.raise(pred, lane, Ticket::NONE);
-        }
+        self.raise(preds, lane, Ticket::NONE);
     }
 }
 
@@ -104,11 +102,12 @@ impl<P: Platform> Raise<'_, '_, P> {
 
     /// Raises all jobs to visit, and then looks what these wait for. There is one fence for all of them.
     fn visit_next(&mut self) {
-        let jobs = std::mem::take(&mut self.next);
-        let raised: Vec<_> = jobs
-            .into_iter()
-            .filter_map(|job| Some((job, self.add_flags(job)?)))
-            .collect();
+        let mut raised = Vec::new();
+        while let Some(job) = self.next.pop() {
+            if let Some(before) = self.add_flags(job) {
+                raised.push((job, before));
+            }
+        }
         // SeqCst, partner: the fence of the thread that makes such a job ready, adds an edge to it, or waits
         // in the middle of it (G of the module above).
         P::fence(Ordering::SeqCst);

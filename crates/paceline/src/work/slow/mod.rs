@@ -71,11 +71,11 @@ impl<P: Platform> Context<'_, P> {
         };
         // A job that was raised has another ticket, which is for fast workers.
         let is_raised = self.lane_of(job) != LaneFlags::BACKGROUND;
-        if is_raised {
-            self.give_back_place();
-        } else if self.start(job, self.shared.slot(job)) {
+        if !is_raised && self.start(job, self.shared.slot(job)) {
             self.graph().flush_finished();
             self.publish(Queue::Own, false);
+        } else {
+            self.give_back_place();
         }
         true
     }
