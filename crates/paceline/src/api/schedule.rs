@@ -36,8 +36,10 @@ pub struct NewJob<'a, 'body, P: Platform = Os> {
     pub(super) from: Origin<'a, P>,
     pub(super) label: Label,
     pub(super) after: Predecessors,
-    /// Its lane, if not that of the job that schedules it.
-    pub(super) lane: Option<LaneFlags>,
+    /// Flags of the job: its lane, if one was said, and whether it has a token.
+    pub(super) flags: u32,
+    /// The flags that it has from the job that schedules it: those of lanes, unless a lane was said.
+    pub(super) inherits: u32,
     /// No worker is woken for it.
     pub(super) is_quiet: bool,
     /// What can call it off.
@@ -157,7 +159,8 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
             from,
             label,
             after: Predecessors::default(),
-            lane: None,
+            flags: 0,
+            inherits: LaneFlags::ALL,
             is_quiet: false,
             token: None,
             _body: PhantomData,
@@ -209,7 +212,9 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
     /// ```
     pub fn lane(mut self, lane: Lane) -> Self {
         self.shared().lanes.note_use(lane);
-        self.lane = Some(lane.into());
+        let lane = LaneFlags::from(lane);
+        self.flags = self.flags & !LaneFlags::ALL | lane.0;
+        self.inherits = 0;
         self
     }
 
@@ -270,6 +275,7 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
     /// ```
     pub fn cancelled_by(mut self, token: &'a CancelToken) -> Self {
         self.token = Some(token);
+        self.flags |= Slot::<P>::HAS_TOKEN;
         self
     }
 

@@ -7,7 +7,7 @@ use platform::Platform;
 use super::schedule::{NewJob, Origin};
 use crate::access::{AccessError, AccessFault, Declared};
 use crate::error::ScheduleError;
-use crate::store::{BodyTable, CancelToken, JobId, Label, Slot, SlotValue, Ticket};
+use crate::store::{BodyTable, JobId, Label, Slot, SlotValue, Ticket};
 use crate::work::checks::NewcomerJob;
 use crate::work::{Context, Shared};
 
@@ -55,16 +55,11 @@ impl<P: Platform> NewJob<'_, '_, P> {
         put: &mut dyn FnMut(Ticket, &Slot<P>),
         declares: &Declares<'_>,
     ) -> Result<JobId, ScheduleError> {
-        if let Some(token) = self.token
-            && flags & Slot::<P>::HAS_TOKEN == 0
-        {
-            return self.submit_with_token(token, flags, put, declares);
-        }
         let cx = self.from.context()?;
         let after = self.predecessors()?;
         let graph = cx.graph();
-        let lane = cx.own(|own| self.lane.unwrap_or(own.lane));
-        let flags = flags | Slot::<P>::HAS_BODY | lane.0;
+        let lane = cx.own(|own| own.lane.0) & self.inherits;
+        let flags = flags | Slot::<P>::HAS_BODY | self.flags | lane;
         let scope = self.from.scope();
         let made = match scope {
             None => graph.make_here(&self.label, flags, Ticket::NONE),
@@ -76,6 +71,9 @@ impl<P: Platform> NewJob<'_, '_, P> {
         };
         let (job, slot) = made.ok_or_else(|| graph.full())?;
         put(job, slot);
+        if flags & Slot::<P>::HAS_TOKEN != 0 {
+            self.keep_token(&cx, job);
+        }
         let queue = cx.queue();
         if cx.shared.checks.is_on() {
             self.wire_checked(&cx, job, slot, declares)?;
@@ -92,21 +90,12 @@ impl<P: Platform> NewJob<'_, '_, P> {
         Ok(JobId::new(cx.shared.id, job))
     }
 
-    /// The same for a job with a token, which is kept from before the job is published.
+    /// The token of a job that was made, and that is not published yet.
     #[cold]
-    fn submit_with_token(
-        &self,
-        token: &CancelToken,
-        flags: u32,
-        put: &mut dyn FnMut(Ticket, &Slot<P>),
-        declares: &Declares<'_>,
-    ) -> Result<JobId, ScheduleError> {
-        let tokens = &self.shared().tokens;
-        let put = &mut |job, slot: &Slot<P>| {
-            put(job, slot);
-            tokens.add(job, token.clone());
-        };
-        self.submit(flags | Slot::<P>::HAS_TOKEN, put, declares)
+    fn keep_token(&self, cx: &Context<'_, P>, job: Ticket) {
+        if let Some(token) = self.token {
+            cx.shared.tokens.add(job, token.clone());
+        }
     }
 
     /// Checks a job that was made, and adds its edges, with those that it asks for by itself.

@@ -21,6 +21,9 @@ impl LaneFlags {
     /// Ready jobs of this lane wait in the front queue.
     pub(crate) const FRAME: LaneFlags = LaneFlags(1 << 8 | 1 << 16);
 
+    /// The flags of all lanes.
+    pub(crate) const ALL: u32 = LaneFlags::FRAME.0;
+
     /// The lane in which a job with these flags was made.
     #[inline(always)]
     pub(crate) fn made_in(flags: u32) -> LaneFlags {

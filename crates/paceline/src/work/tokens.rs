@@ -46,8 +46,8 @@ mod tests {
 
     /// Goal: no token is kept for longer than its job needs it, and each body is dropped once. Method: jobs
     /// of each kind, with a token that was cancelled and with one that was not; jobs that are cancelled
-    /// because of a failure, that are refused because they collide, and that are left when the job system
-    /// ends. Their bodies own a value whose owners are counted.
+    /// because of a failure, and that are left when the job system ends. Their bodies own a value whose
+    /// owners are counted.
     #[test]
     fn no_token_outlives_its_job() {
         for is_cancelled in [false, true] {

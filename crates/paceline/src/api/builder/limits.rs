@@ -6,7 +6,7 @@ use super::Builder;
 
 impl<P: Platform> Builder<P> {
     /// The number of jobs that may be live (waiting, ready or running) at the same time: from 1 to
-    /// [`JOBS_MAX`], 2^20 by default.
+    /// [`JOBS_MAX`](crate::JOBS_MAX), 2^20 by default.
     ///
     /// There is room for a few more: each thread that has used the job system keeps up to 62 free slots at
     /// hand, which come on top. Memory is taken as it is needed: about 200 bytes for each job of the largest
@@ -23,7 +23,7 @@ impl<P: Platform> Builder<P> {
     }
 
     /// The number of outside threads that may use the job system at the same time: from 1 to
-    /// [`THREADS_MAX`], 256 by default.
+    /// [`THREADS_MAX`](crate::THREADS_MAX), 256 by default.
     ///
     /// A thread counts from its first call until it ends. A further one gets
     /// [`ScheduleError::TooManyThreads`](crate::ScheduleError::TooManyThreads); it can complete and drop
@@ -41,7 +41,7 @@ impl<P: Platform> Builder<P> {
     }
 
     /// The most workers that run background jobs ([`NewJob::background`](crate::NewJob::background)) at a
-    /// time: from 1 to [`WORKERS_MAX`]. Without this call all may.
+    /// time: from 1 to [`WORKERS_MAX`](crate::WORKERS_MAX). Without this call all may.
     ///
     /// A job that has begun cannot be interrupted. So long background jobs can hold all workers, and a frame
     /// waits until one of them ends. With a limit some workers are always left. A wait for a background job
@@ -57,7 +57,8 @@ impl<P: Platform> Builder<P> {
         self
     }
 
-    /// The number of spare workers that there may be: from 0 to [`SPARES_MAX`], 256 by default.
+    /// The number of spare workers that there may be: from 0 to [`SPARES_MAX`](crate::SPARES_MAX), 256 by
+    /// default.
     ///
     /// A spare is a further thread that works while every worker waits inside a job and other work is ready.
     /// If all of them wait, too, ready work has to wait for one of these waits to end; see

@@ -7,7 +7,7 @@
 //! | background | the backlog, which all threads share | after all else, and now and then (`slow`) |
 //!
 //! A job is made in the lane that its description says, or in that of the job that makes it. A wait raises
-//! what it waits for to its own lane ([`raise`](self::raise)). A job of a scope is also in the lane of the
+//! what it waits for to its own lane ([`raise`]). A job of a scope is also in the lane of the
 //! scope, and of the job that has opened it, since these do not end before it.
 //!
 //! The front queue is one queue under a lock, since few jobs should go there. Its order is that in which jobs
