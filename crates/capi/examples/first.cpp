@@ -87,6 +87,22 @@ int main() {
     } catch (const pl::error &thrown) {
         std::printf("%s\n", pl_status_name(thrown.status()));
     }
+
+    // Work that is called off; a call that blocks.
+    auto level = jobs.token();
+    level.cancel();
+    auto off = jobs.schedule("off", [] { std::puts("never"); }, pl::options().cancelled_by(level.child()));
+    auto file = jobs.run("read", [](pl::context &cx) {
+        int bytes = 0;
+        cx.blocking([&] { bytes = 42; });
+        return bytes;
+    });
+    std::printf("%d bytes, cancelled: %d\n", jobs.wait(file), level.is_cancelled());
+    try {
+        jobs.wait(off);
+    } catch (const pl::error &thrown) {
+        std::printf("%s\n", pl_status_name(thrown.status()));
+    }
     std::printf("explained: %d\n", !jobs.explain().empty() && !jobs.report().empty());
     return 0;
 }

@@ -150,6 +150,11 @@ typedef void (*pl_release)(void *data);
 typedef uint32_t pl_lane;
 
 /**
+ * The number of a token, of its job system. Zero is none.
+ */
+typedef uint64_t pl_token;
+
+/**
  * A job. Zero in a field is its default.
  */
 typedef struct {
@@ -197,6 +202,10 @@ typedef struct {
    * wait. For threads that cannot pay for a system call.
    */
   uint32_t quiet;
+  /**
+   * What can call it off before it begins (pl_token_create). 0: nothing.
+   */
+  pl_token token;
 } pl_job_desc;
 
 /**
@@ -256,6 +265,10 @@ typedef struct {
    * As in pl_job_desc. Not for pl_parallel_for.
    */
   uint32_t quiet;
+  /**
+   * As in pl_job_desc. Not for pl_parallel_for.
+   */
+  pl_token token;
 } pl_loop_desc;
 
 /**
@@ -296,6 +309,10 @@ typedef struct {
    * How threads wait: "adaptive", "active" or "passive". Null: as PACELINE_WAIT says, else adaptive.
    */
   const char *wait_policy;
+  /**
+   * The most workers that run background jobs at a time. 0: all.
+   */
+  uint32_t background_at_most;
 } pl_system_desc;
 
 /**
@@ -429,6 +446,17 @@ size_t pl_context_worker(const pl_context *context);
  * Requires: `context` is null, or the one that the running body was called with.
  */
 pl_system *pl_context_system(const pl_context *context);
+
+/**
+ * Calls `function` with `data`. It may block on something that the job system knows nothing of: a file, a
+ * lock, a device. A worker lends its core to another one meanwhile, if work is ready that no other is free
+ * for; to start that one for the first time is to start a thread.
+ *
+ * Requires: `context` is the one that the running body was called with. `function` may be called with `data`.
+ */
+pl_status pl_blocking(pl_context *context,
+                      void (*function)(void *data),
+                      void *data);
 
 /**
  * Makes an event: a job without a body that ends when pl_event_complete was called for it `count` times, by
@@ -566,6 +594,40 @@ pl_status pl_system_create(const pl_system_desc *desc,
  * Requires: `system` is null or was made by pl_system_create.
  */
 pl_status pl_system_destroy(pl_system *system);
+
+/**
+ * Makes a token, with which jobs can be called off (`token` in their descriptions). `parent` is 0, or a
+ * token with which this one is cancelled, too. Destroy it with pl_token_destroy. Takes a lock and allocates.
+ *
+ * Requires: `system` was made by pl_system_create. `out` may be written to.
+ */
+pl_status pl_token_create(pl_system *system,
+                          pl_token parent,
+                          pl_token *out);
+
+/**
+ * Cancels a token. Its jobs that have not begun do not begin: waits for them say PL_CANCELLED. Those that
+ * run may ask pl_token_is_cancelled. It cannot be taken back; a second call does nothing. Takes a lock.
+ *
+ * Requires: `system` was made by pl_system_create.
+ */
+pl_status pl_token_cancel(pl_system *system,
+                          pl_token token);
+
+/**
+ * Whether a token was cancelled, or one that it was made from: 1 or 0 into `*out`. Takes a lock.
+ *
+ * Requires: `system` was made by pl_system_create. `out` may be written to.
+ */
+pl_status pl_token_is_cancelled(pl_system *system, pl_token token, int32_t *out);
+
+/**
+ * Forgets a token. Nothing is called off by that; jobs that have it keep it. PL_UNKNOWN if there is none.
+ *
+ * Requires: `system` was made by pl_system_create.
+ */
+pl_status pl_token_destroy(pl_system *system,
+                           pl_token token);
 
 /**
  * Begins to record jobs, waits and frames into a file that ui.perfetto.dev and `paceline diagnose` open.

@@ -67,9 +67,64 @@ public:
     /// The job system, for calls from inside.
     pl_system *system() const noexcept { return pl_context_system(raw_); }
     pl_context *raw() const noexcept { return raw_; }
+    /// Calls what may block on a file, a lock or a device. Another worker has the core meanwhile. Throws what
+    /// it throws.
+    template <class F> void blocking(F &&blocks) {
+        struct callee {
+            F &blocks;
+            std::exception_ptr thrown;
+        } called{blocks, nullptr};
+        auto run = [](void *data) {
+            auto *to = static_cast<callee *>(data);
+            try {
+                to->blocks();
+            } catch (...) {
+                to->thrown = std::current_exception();
+            }
+        };
+        check(pl_blocking(raw_, run, &called));
+        if (called.thrown)
+            std::rethrow_exception(called.thrown);
+    }
 
 private:
     pl_context *raw_;
+};
+
+/// What calls work off: pl::after(a).cancelled_by(token). Any thread may use it.
+class token {
+public:
+    token(token &&other) noexcept
+        : system_(other.system_), number_(std::exchange(other.number_, 0)) {}
+    token(const token &) = delete;
+    token &operator=(const token &) = delete;
+    token &operator=(token &&) = delete;
+    ~token() {
+        if (number_ != 0)
+            pl_token_destroy(system_, number_);
+    }
+
+    /// Jobs that have not begun do not begin. Those that run may ask.
+    void cancel() { check(pl_token_cancel(system_, number_)); }
+    bool is_cancelled() const {
+        std::int32_t is = 0;
+        check(pl_token_is_cancelled(system_, number_, &is));
+        return is != 0;
+    }
+    /// One for a part of the work: it is cancelled with this one, or alone.
+    token child() const {
+        pl_token made = 0;
+        check(pl_token_create(system_, number_, &made));
+        return token(system_, made);
+    }
+    pl_token number() const noexcept { return number_; }
+
+private:
+    friend class system;
+    token(pl_system *system, pl_token number) noexcept : system_(system), number_(number) {}
+
+    pl_system *system_;
+    pl_token number_;
 };
 
 /// A job's number. It owns nothing: wait for the job or not.
@@ -195,6 +250,11 @@ public:
         lane_ = PL_LANE_FRAME;
         return *this;
     }
+    /// What can call it off before it begins.
+    options &cancelled_by(const pl::token &by) {
+        token_ = by.number();
+        return *this;
+    }
     /// Wakes no worker: for threads that cannot pay for a system call.
     options &quiet() {
         quiet_ = 1;
@@ -216,10 +276,12 @@ private:
         desc.after_count = after_.size();
         desc.lane = lane_;
         desc.quiet = quiet_;
+        desc.token = token_;
     }
 
     std::vector<pl_job> after_;
     pl_lane lane_ = PL_LANE_NORMAL;
+    pl_token token_ = 0;
     std::uint32_t quiet_ = 0;
     std::uint32_t grain_ = 0;
 };
@@ -491,6 +553,12 @@ public:
         pl_job made = 0;
         check(pl_event_create(raw_, name, count, &made));
         return pl::event(raw_, made);
+    }
+    /// A token that can call jobs off.
+    pl::token token() {
+        pl_token made = 0;
+        check(pl_token_create(raw_, 0, &made));
+        return pl::token(raw_, made);
     }
     template <class Rep, class Period>
     pl::frame frame(const char *name, std::chrono::duration<Rep, Period> budget) {

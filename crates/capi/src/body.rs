@@ -269,6 +269,30 @@ pub unsafe extern "C" fn pl_context_system(context: *const pl_context) -> *mut p
     system
 }
 
+/// Calls `function` with `data`. It may block on something that the job system knows nothing of: a file, a
+/// lock, a device. A worker lends its core to another one meanwhile, if work is ready that no other is free
+/// for; to start that one for the first time is to start a thread.
+///
+/// # Safety
+/// `context` is the one that the running body was called with. `function` may be called with `data`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pl_blocking(
+    context: *mut pl_context,
+    function: Option<unsafe extern "C-unwind" fn(data: *mut c_void)>,
+    data: *mut c_void,
+) -> pl_status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let context = unsafe { running(context) }?;
+        let function =
+            function.ok_or_else(|| Refusal::invalid("the function is a null pointer"))?;
+        let js = context.system.js()?;
+        // SAFETY: the caller's promise.
+        js.enter(|cx| cx.blocking(|| unsafe { function(data) }));
+        Ok(pl_status::PL_OK)
+    })
+}
+
 /// # Safety
 /// `context` is null, or the one that the running body was called with.
 unsafe fn running<'c>(context: *const pl_context) -> Answer<&'c pl_context> {

@@ -2,13 +2,14 @@
 
 use std::ffi::{c_char, c_void};
 
-use paceline::{Lane, NewJob};
+use paceline::{CancelToken, Lane, NewJob};
 
 use crate::body::{BodyData, BodyParts, Bound, JobFunction, Taker, pl_body, pl_release};
 use crate::described::{Described, array, must_be, put, read};
 use crate::names::name_of;
 use crate::status::{Answer, Refusal, call, pl_status};
 use crate::system::{named, pl_system};
+use crate::tokens::pl_token;
 
 /// The number of a job, of its job system. It owns nothing: there is no duty to wait for a job or to give the
 /// number back, and it is never the number of another job. Zero is none.
@@ -51,6 +52,8 @@ pub struct pl_job_desc {
     /// 1: wake no worker for it. It is taken when a worker looks next, at the latest after pl_flush or a
     /// wait. For threads that cannot pay for a system call.
     pub quiet: u32,
+    /// What can call it off before it begins (pl_token_create). 0: nothing.
+    pub token: pl_token,
 }
 
 // SAFETY: it is repr(C), begins with its size, and zero is a value of each field.
@@ -66,15 +69,13 @@ pub(crate) struct Common<'d> {
     pub(crate) after: &'d [pl_job],
     pub(crate) lane: pl_lane,
     pub(crate) is_quiet: bool,
+    pub(crate) token: Option<&'d CancelToken>,
 }
 
-impl Common<'_> {
+impl<'d> Common<'d> {
     /// # Safety
     /// `name` is null, or ends with a zero byte.
-    pub(crate) unsafe fn begin(
-        &self,
-        system: &'static pl_system,
-    ) -> Answer<NewJob<'static, 'static>> {
+    pub(crate) unsafe fn begin(&self, system: &'static pl_system) -> Answer<NewJob<'d, 'static>> {
         let js = system.js()?;
         // SAFETY: the caller's promise.
         let name = unsafe { name_of(self.name, self.unnamed) }?;
@@ -91,6 +92,9 @@ impl Common<'_> {
         if self.is_quiet {
             job = job.quiet();
         }
+        if let Some(token) = self.token {
+            job = job.cancelled_by(token);
+        }
         for &before in self.after {
             // A job may wait for nothing, so that an array can have gaps.
             if before != 0 {
@@ -102,13 +106,13 @@ impl Common<'_> {
 }
 
 /// A job that only lacks its body.
-struct Scheduled {
+struct Scheduled<'d> {
     system: &'static pl_system,
-    job: NewJob<'static, 'static>,
+    job: NewJob<'d, 'static>,
     out: *mut pl_job,
 }
 
-impl Taker<JobFunction> for Scheduled {
+impl Taker<JobFunction> for Scheduled<'_> {
     fn take<D: BodyData>(self, bound: Bound<JobFunction, D>) -> Answer<pl_status> {
         let id = self.job.try_schedule(move |cx| bound.run(cx))?;
         // SAFETY: `out` is null or may be written to, as pl_schedule demands.
@@ -141,6 +145,7 @@ pub unsafe extern "C" fn pl_schedule(
         };
         // SAFETY: the caller's promise.
         let system = unsafe { named(system) }?;
+        let token = system.token(desc.token)?;
         let common = Common {
             name: desc.name,
             unnamed: "job",
@@ -148,6 +153,7 @@ pub unsafe extern "C" fn pl_schedule(
             after: unsafe { array(desc.after, desc.after_count, "after") }?,
             lane: desc.lane,
             is_quiet: desc.quiet != 0,
+            token: token.as_ref(),
         };
         // SAFETY: the caller's promise.
         let job = unsafe { common.begin(system) }?;
@@ -179,6 +185,7 @@ pub unsafe extern "C" fn pl_combine(
             after: unsafe { array(jobs, count, "jobs") }?,
             lane: PL_LANE_NORMAL,
             is_quiet: false,
+            token: None,
         };
         // SAFETY: a null name is allowed.
         let id = unsafe { common.begin(system) }?.try_combine()?;

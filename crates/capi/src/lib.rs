@@ -26,6 +26,7 @@ mod loops;
 mod names;
 mod status;
 mod system;
+mod tokens;
 mod tracing;
 mod waits;
 
@@ -37,5 +38,6 @@ pub use jobs::*;
 pub use loops::*;
 pub use status::*;
 pub use system::*;
+pub use tokens::*;
 pub use tracing::*;
 pub use waits::*;

@@ -11,6 +11,7 @@ use crate::jobs::{Common, PL_LANE_NORMAL, pl_job, pl_lane};
 use crate::names::name_of;
 use crate::status::{Answer, Refusal, call, pl_status, text_of};
 use crate::system::{named, pl_system};
+use crate::tokens::pl_token;
 
 /// A loop over 0 .. count. Zero in a field is its default.
 #[repr(C)]
@@ -40,6 +41,8 @@ pub struct pl_loop_desc {
     pub lane: pl_lane,
     /// As in pl_job_desc. Not for pl_parallel_for.
     pub quiet: u32,
+    /// As in pl_job_desc. Not for pl_parallel_for.
+    pub token: pl_token,
 }
 
 // SAFETY: it is repr(C), begins with its size, and zero is a value of each field.
@@ -67,15 +70,15 @@ impl pl_loop_desc {
 }
 
 /// A loop that only lacks its body.
-struct ScheduledLoop {
+struct ScheduledLoop<'d> {
     system: &'static pl_system,
-    job: NewJob<'static, 'static>,
+    job: NewJob<'d, 'static>,
     count: usize,
     grain: Grain,
     out: *mut pl_job,
 }
 
-impl Taker<LoopFunction> for ScheduledLoop {
+impl Taker<LoopFunction> for ScheduledLoop<'_> {
     fn take<D: BodyData>(self, bound: Bound<LoopFunction, D>) -> Answer<pl_status> {
         let body = move |part, cx: &Context<'_>| bound.run(part, cx);
         let id = self.job.try_schedule_for(0..self.count, self.grain, body)?;
@@ -101,6 +104,7 @@ pub unsafe extern "C" fn pl_schedule_for(
         let parts = desc.parts();
         // SAFETY: the caller's promise.
         let system = unsafe { named(system) }?;
+        let token = system.token(desc.token)?;
         let common = Common {
             name: desc.name,
             unnamed: "loop",
@@ -108,6 +112,7 @@ pub unsafe extern "C" fn pl_schedule_for(
             after: unsafe { array(desc.after, desc.after_count, "after") }?,
             lane: desc.lane,
             is_quiet: desc.quiet != 0,
+            token: token.as_ref(),
         };
         let taker = ScheduledLoop {
             system,
@@ -163,10 +168,11 @@ pub unsafe extern "C" fn pl_parallel_for(
         let parts = desc.parts();
         // SAFETY: the caller's promise.
         let system = unsafe { named(system) }?;
-        let has_more = desc.after_count != 0 || desc.lane != PL_LANE_NORMAL || desc.quiet != 0;
+        let is_plain = desc.after_count == 0 && desc.lane == PL_LANE_NORMAL;
+        let has_more = !is_plain || desc.quiet != 0 || desc.token != 0;
         if has_more {
             return Err(Refusal::invalid(
-                "pl_parallel_for runs at once: after, lane and quiet are for pl_schedule_for",
+                "pl_parallel_for runs at once: after, lane, quiet and token are for pl_schedule_for",
             ));
         }
         if desc.count > u32::MAX as usize {

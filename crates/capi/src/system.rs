@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use paceline::{Builder, Frame, JobId, JobSystem, Latch, Trace, WaitPolicy};
+use paceline::{Builder, CancelToken, Frame, JobId, JobSystem, Latch, Trace, WaitPolicy};
 
 use crate::described::{Described, must_be, read, text};
 use crate::status::{Answer, Refusal, call, pl_status};
@@ -26,6 +26,7 @@ pub struct pl_system {
     js: UnsafeCell<Option<JobSystem>>,
     /// The events that are not complete, by the 64 bits of their job.
     pub(crate) events: Mutex<HashMap<u64, OpenEvent>>,
+    pub(crate) tokens: Mutex<OpenTokens>,
     pub(crate) frames: Mutex<HashMap<u64, Frame<'static>>>,
     pub(crate) trace: Mutex<Option<Trace>>,
 }
@@ -35,6 +36,14 @@ pub(crate) struct OpenEvent {
     pub(crate) latch: Latch,
     /// How often it is still to be completed.
     pub(crate) left: usize,
+}
+
+/// The tokens that the program has made.
+#[derive(Default)]
+pub(crate) struct OpenTokens {
+    pub(crate) by_number: HashMap<u64, CancelToken>,
+    /// The number of the last one. No number is used twice.
+    pub(crate) last: u64,
 }
 
 /// All job systems of the process, ended ones as well.
@@ -115,6 +124,8 @@ pub struct pl_system_desc {
     pub stack_bytes: usize,
     /// How threads wait: "adaptive", "active" or "passive". Null: as PACELINE_WAIT says, else adaptive.
     pub wait_policy: *const c_char,
+    /// The most workers that run background jobs at a time. 0: all.
+    pub background_at_most: u32,
 }
 
 // SAFETY: it is repr(C), begins with its size, and zero is a value of each field.
@@ -141,6 +152,9 @@ fn builder_of(description: &pl_system_desc) -> Answer<Builder> {
     }
     if description.stack_bytes != 0 {
         builder = builder.stack_bytes(description.stack_bytes);
+    }
+    if description.background_at_most != 0 {
+        builder = builder.background_at_most(description.background_at_most as usize);
     }
     // SAFETY: a text that the program passes ends with a zero byte, and stays during the call.
     if let Some(policy) = unsafe { text(description.wait_policy, "wait_policy") }? {
@@ -174,6 +188,7 @@ pub unsafe extern "C" fn pl_system_create(
             state: AtomicU32::new(LIVE),
             js: UnsafeCell::new(Some(builder.build()?)),
             events: Mutex::default(),
+            tokens: Mutex::default(),
             frames: Mutex::default(),
             trace: Mutex::default(),
         }));
@@ -204,6 +219,7 @@ pub unsafe extern "C" fn pl_system_destroy(system: *mut pl_system) -> pl_status 
         let trace = trace.map_or(Ok(()), |trace| trace.finish().map(drop));
         // What C never ended: an open frame ends, an open event is abandoned.
         drop(std::mem::take(&mut *lock(&system.frames)));
+        drop(std::mem::take(&mut *lock(&system.tokens)));
         drop(std::mem::take(&mut *lock(&system.events)));
         // AcqRel: pairs with the Acquire in `js`; of two calls one ends it.
         if system.state.swap(ENDED, Ordering::AcqRel) == LIVE {

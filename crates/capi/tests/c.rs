@@ -20,6 +20,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("loops", &[]),
     ("events", &[]),
     ("failures", &[]),
+    ("tokens", &[]),
     ("frames", &["{folder}/c.pftrace"]),
 ];
 

@@ -52,6 +52,7 @@ enum Step {
         after: [u8; 2],
         size: Size,
         lane: u32,
+        token: u64,
     },
     Loop {
         system: u8,
@@ -85,6 +86,18 @@ enum Step {
         job: u8,
         time: u64,
     },
+    Token {
+        system: u8,
+        parent: u64,
+    },
+    Cancel {
+        system: u8,
+        token: u64,
+    },
+    DestroyToken {
+        system: u8,
+        token: u64,
+    },
     Frame {
         system: u8,
         budget: u64,
@@ -107,13 +120,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let size = prop_oneof![8 => Just(Size::Right), 1 => Just(Size::Zero), 1 => Just(Size::Longer)];
     let lane = prop_oneof![8 => 0..2_u32, 1 => any::<u32>()];
     let time = prop_oneof![3 => Just(0), 1 => 1..20_000_u64];
+    let token = || prop_oneof![3 => Just(0), 3 => 1..4_u64, 1 => any::<u64>()];
     let byte = any::<u8>;
     let step = prop_oneof![
         1 => (0..3_u32).prop_map(|workers| Step::Create { workers }),
         1 => byte().prop_map(Step::Destroy),
-        8 => (byte(), any::<[u8; 2]>(), size, lane).prop_map(|(system, after, size, lane)| {
-            Step::Schedule { system, after, size, lane }
-        }),
+        8 => (byte(), any::<[u8; 2]>(), size, lane, token()).prop_map(
+            |(system, after, size, lane, token)| Step::Schedule { system, after, size, lane, token }
+        ),
         3 => (byte(), byte(), 0..50_usize, any::<bool>()).prop_map(
             |(system, after, count, in_place)| Step::Loop { system, after, count, in_place }
         ),
@@ -125,6 +139,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => (byte(), byte()).prop_map(|(system, event)| Step::Complete { system, event }),
         1 => (byte(), byte()).prop_map(|(system, event)| Step::Abandon { system, event }),
         4 => (byte(), byte(), time).prop_map(|(system, job, time)| Step::Wait { system, job, time }),
+        2 => (byte(), token()).prop_map(|(system, parent)| Step::Token { system, parent }),
+        1 => (byte(), token()).prop_map(|(system, token)| Step::Cancel { system, token }),
+        1 => (byte(), token()).prop_map(|(system, token)| Step::DestroyToken { system, token }),
         1 => (byte(), any::<u64>()).prop_map(|(system, budget)| Step::Frame { system, budget }),
         1 => (byte(), 0..4_u64).prop_map(|(system, frame)| Step::EndFrame { system, frame }),
         1 => byte().prop_map(Step::Ask),
@@ -174,7 +191,7 @@ impl Program {
         assert!(matches!(status, PL_OK | PL_TIMEOUT) || !last_error().is_empty());
     }
 
-    fn schedule(&mut self, system: u8, after: [u8; 2], size: Size, lane: u32) {
+    fn schedule(&mut self, system: u8, after: [u8; 2], size: Size, (lane, token): (u32, u64)) {
         let system = self.system(system);
         let after = after.map(|number| self.job(number));
         let whole = size_of::<pl_job_desc>();
@@ -198,6 +215,7 @@ impl Program {
             after_count: after.len(),
             lane,
             quiet: 0,
+            token,
         };
         let mut job = 0;
         // SAFETY: the description is as long as its size says; all pointers are of this function.
@@ -227,6 +245,7 @@ impl Program {
             after_count: usize::from(!in_place),
             lane: 0,
             quiet: 0,
+            token: 0,
         };
         let mut job = 0;
         // SAFETY: the description is right; all pointers are of this function.
@@ -259,6 +278,51 @@ impl Program {
         self.jobs.push(event);
     }
 
+    /// A step with a token.
+    fn token_step(&mut self, step: &Step) {
+        match *step {
+            Step::Token { system, parent } => {
+                let mut token = 0;
+                // SAFETY: the job system is null or was made.
+                self.call(system, |system| unsafe {
+                    pl_token_create(system, parent, &mut token)
+                });
+            }
+            Step::Cancel { system, token } => {
+                let mut is = 0;
+                // SAFETY: the job system is null or was made.
+                self.call(system, |system| unsafe { pl_token_cancel(system, token) });
+                // SAFETY: the job system is null or was made.
+                self.call(system, |system| unsafe {
+                    pl_token_is_cancelled(system, token, &mut is)
+                });
+            }
+            Step::DestroyToken { system, token } => {
+                // SAFETY: the job system is null or was made.
+                self.call(system, |system| unsafe { pl_token_destroy(system, token) });
+            }
+            _ => unreachable!("it is no step with a token"),
+        }
+    }
+
+    /// A step with a frame.
+    fn frame_step(&mut self, step: &Step) {
+        match *step {
+            Step::Frame { system, budget } => {
+                let mut frame = 0;
+                // SAFETY: the job system is null or was made; null is a name.
+                self.call(system, |system| unsafe {
+                    pl_frame_begin(system, null(), budget, &mut frame)
+                });
+            }
+            Step::EndFrame { system, frame } => {
+                // SAFETY: as above.
+                self.call(system, |system| unsafe { pl_frame_end(system, frame) });
+            }
+            _ => unreachable!("it is no step with a frame"),
+        }
+    }
+
     fn step(&mut self, step: &Step) {
         match *step {
             Step::Create { workers } => self.create(workers),
@@ -268,7 +332,8 @@ impl Program {
                 after,
                 size,
                 lane,
-            } => self.schedule(system, after, size, lane),
+                token,
+            } => self.schedule(system, after, size, (lane, token)),
             Step::Loop {
                 system,
                 after,
@@ -307,17 +372,10 @@ impl Program {
                     pl_wait_timeout(system, job, time)
                 });
             }
-            Step::Frame { system, budget } => {
-                let mut frame = 0;
-                // SAFETY: as above; null is a name.
-                self.call(system, |system| unsafe {
-                    pl_frame_begin(system, null(), budget, &mut frame)
-                });
+            Step::Token { .. } | Step::Cancel { .. } | Step::DestroyToken { .. } => {
+                self.token_step(step);
             }
-            Step::EndFrame { system, frame } => {
-                // SAFETY: as above.
-                self.call(system, |system| unsafe { pl_frame_end(system, frame) });
-            }
+            Step::Frame { .. } | Step::EndFrame { .. } => self.frame_step(step),
             Step::Ask(system) => {
                 let mut needed = 0;
                 // SAFETY: as above; null is a buffer.
