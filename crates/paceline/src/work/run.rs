@@ -12,13 +12,25 @@ use crate::hooks::JobMoment;
 use crate::queues::Queue;
 use crate::store::{Erased, JobPhase, LaneFlags, Slot, Ticket};
 
+/// The memory of a job is prefetched while so many jobs are before it.
+const JOBS_AHEAD: u64 = 6;
+
 impl<P: Platform> Context<'_, P> {
     /// The newest ticket of the own deque, left there. Prefetches the memory of a job that will be run here
     /// soon: jobs made on another thread are in its cache, and each claim would wait for its job.
     #[inline]
     pub(crate) fn peek_newest(&self) -> Option<Ticket> {
-        const JOBS_AHEAD: u64 = 6;
         let (newest, soon) = self.thread.deque.peek_newest_and_below(JOBS_AHEAD)?;
+        if let Some(soon) = soon {
+            P::prefetch(self.shared.slot(soon));
+        }
+        Some(newest)
+    }
+
+    /// The same, taken from there.
+    #[inline]
+    pub(crate) fn take_newest(&self) -> Option<Ticket> {
+        let (newest, soon) = self.thread.deque.take_newest_and_below(JOBS_AHEAD)?;
         if let Some(soon) = soon {
             P::prefetch(self.shared.slot(soon));
         }

@@ -82,10 +82,7 @@ impl<P: Platform> Context<'_, P> {
         {
             return Some(ticket);
         }
-        // A thief may take it in between. Then another ticket is taken.
-        self.peek_newest()
-            .and_then(|_| self.thread.deque.take_newest())
-            .or_else(|| self.fetch_from_elsewhere())
+        self.take_newest().or_else(|| self.fetch_from_elsewhere())
     }
 
     /// Once in a while: work that would otherwise wait for as long as there is newer work here. In turn it is

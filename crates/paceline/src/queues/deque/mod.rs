@@ -146,17 +146,25 @@ impl<M: Memory> Deque<M> {
     /// Owner: takes the newest ticket.
     #[inline]
     pub(crate) fn take_newest(&self) -> Option<Ticket> {
+        let taken = self.take_newest_and_below(u64::MAX)?;
+        Some(taken.0)
+    }
+
+    /// The same, with the ticket that will be the newest after `depth - 1` more takes.
+    #[inline]
+    pub(crate) fn take_newest_and_below(&self, depth: u64) -> Option<(Ticket, Option<Ticket>)> {
         let Anchor { tag, head, len } = self.anchor_to_change();
         if len == 0 {
             return None;
         }
-        let ticket = Ticket(self.slot(head + len - 1).load(Ordering::Relaxed));
+        let at = |depth| Ticket(self.slot(head + len - 1 - depth).load(Ordering::Relaxed));
+        let (newest, below) = (at(0), (len > depth).then(|| at(depth)));
         self.set_anchor(Anchor {
             tag,
             head,
             len: len - 1,
         });
-        Some(ticket)
+        Some((newest, below))
     }
 
     /// Owner: takes the oldest ticket, without the read-modify-write that a thief needs.
@@ -275,6 +283,15 @@ mod tests {
     use platform::Os;
     use std::collections::VecDeque;
 
+    /// The newest of these, and the one that is there after two more takes.
+    fn newest_and_below(model: &VecDeque<u64>) -> Option<(Ticket, Option<Ticket>)> {
+        let below = |depth: usize| {
+            let place = model.len().checked_sub(depth + 1)?;
+            model.get(place).copied().map(Ticket)
+        };
+        below(0).map(|newest| (newest, below(2)))
+    }
+
     #[test]
     fn behaves_like_a_double_ended_queue() {
         let deque = Deque::<Os>::new(8);
@@ -293,7 +310,12 @@ mod tests {
                     }
                     next += 1;
                 }
-                3 | 4 => assert_eq!(deque.take_newest(), model.pop_back().map(Ticket)),
+                3 => assert_eq!(deque.take_newest(), model.pop_back().map(Ticket)),
+                4 => {
+                    let both = newest_and_below(&model);
+                    assert_eq!(deque.take_newest_and_below(2), both);
+                    model.pop_back();
+                }
                 5 => assert_eq!(deque.steal_one(), model.pop_front().map(Ticket)),
                 6 => {
                     let half = model.len().div_ceil(2).min(3);
@@ -309,12 +331,7 @@ mod tests {
                 }
             }
             assert_eq!(deque.len(), model.len());
-            let below = |depth: usize| {
-                let place = model.len().checked_sub(depth + 1)?;
-                model.get(place).copied().map(Ticket)
-            };
-            let both = below(0).map(|newest| (newest, below(2)));
-            assert_eq!(deque.peek_newest_and_below(2), both);
+            assert_eq!(deque.peek_newest_and_below(2), newest_and_below(&model));
         }
     }
 }

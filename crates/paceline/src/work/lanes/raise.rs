@@ -32,6 +32,8 @@ struct Raise<'c, 'a, P: Platform> {
     own: Ticket,
     /// Jobs to visit, all as far from the first one.
     next: Vec<Ticket>,
+    /// Jobs that have just been raised, with their flags from before. Between visits it is empty.
+    raised: Vec<(Ticket, u32)>,
     /// Jobs visited that jobs in the queues may be parts of.
     wholes: Set<Ticket>,
 }
@@ -68,6 +70,7 @@ impl<P: Platform> Context<'_, P> {
             lane,
             own,
             next: jobs,
+            raised: Vec::new(),
             wholes: Set::default(),
         };
         raise.run();
@@ -102,7 +105,7 @@ impl<P: Platform> Raise<'_, '_, P> {
 
     /// Raises all jobs to visit, and then looks what these wait for. There is one fence for all of them.
     fn visit_next(&mut self) {
-        let mut raised = Vec::new();
+        let mut raised = std::mem::take(&mut self.raised);
         while let Some(job) = self.next.pop() {
             if let Some(before) = self.add_flags(job) {
                 raised.push((job, before));
@@ -111,9 +114,10 @@ impl<P: Platform> Raise<'_, '_, P> {
         // SeqCst, partner: the fence of the thread that makes such a job ready, adds an edge to it, or waits
         // in the middle of it (G of the module above).
         P::fence(Ordering::SeqCst);
-        for (job, before) in raised {
+        for (job, before) in raised.drain(..) {
             self.look_behind(job, before);
         }
+        self.raised = raised; // Its memory is for the next ones.
     }
 
     /// Returns the flags from before, unless the job was raised before or is over.
