@@ -108,6 +108,11 @@ impl<P: Platform> Context<'_, P> {
     pub(crate) fn enqueue_in_lane(&self, job: Ticket, queue: Queue) {
         match self.lane_of(job) {
             LaneFlags::BACKGROUND => {
+                // Relaxed: written before the job was ready.
+                let flags = self.shared.slot(job).flags.load(Ordering::Relaxed);
+                if flags & Slot::<P>::IN_SCOPE != 0 {
+                    self.shared.lanes.note_part();
+                }
                 self.enqueue_in_backlog(job);
                 // The fence behind that is F of the module.
                 let by_now = self.lane_of(job);

@@ -195,7 +195,9 @@ impl<P: Platform> Raise<'_, '_, P> {
             }
             false
         };
-        cx.shared.lanes.backlog.scan(&mut look);
+        if cx.shared.lanes.may_have_parts() {
+            cx.shared.lanes.backlog.scan(&mut look);
+        }
         if lane == LaneFlags::FRAME {
             cx.shared.injector.scan(&mut look);
             for thread in cx.shared.threads.iter() {

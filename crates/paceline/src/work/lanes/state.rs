@@ -18,11 +18,13 @@ pub(crate) enum BackgroundPlace {
 const BACKGROUND_USED: u32 = 1;
 /// There has been a frame job.
 const FRAME_USED: u32 = 2;
+/// There has been a job of a scope in the backlog.
+const PARTS_USED: u32 = 4;
 
 /// What the lanes need beside the deques.
 pub(crate) struct Lanes<M: Memory> {
-    /// The lanes besides the normal one that were ever used: [`BACKGROUND_USED`], [`FRAME_USED`]. Every
-    /// thread reads it for every job, and it is written twice at most.
+    /// What was ever used: [`BACKGROUND_USED`], [`FRAME_USED`], [`PARTS_USED`]. Every thread reads it for
+    /// every job, and it is written three times at most.
     used: Padded<M::AtomicU32>,
     /// Frame jobs that are ready.
     pub(crate) front: Padded<Injector<M>>,
@@ -109,6 +111,23 @@ impl<M: Memory> Lanes<M> {
             Lane::Normal => return,
             Lane::Background => BACKGROUND_USED,
         };
+        self.add_use(used);
+    }
+
+    /// A job of a scope is going to be put into the backlog.
+    pub(super) fn note_part(&self) {
+        self.add_use(PARTS_USED);
+    }
+
+    /// Whether there may be jobs of scopes in the backlog. If not, a raise need not look through it, and a
+    /// long backlog costs a wait nothing.
+    pub(super) fn may_have_parts(&self) -> bool {
+        // Relaxed: a raise that does not see the maker's store fenced before the maker did. So the maker sees
+        // the raise when it looks again.
+        self.used.load(Ordering::Relaxed) & PARTS_USED != 0
+    }
+
+    fn add_use(&self, used: u32) {
         if self.used.load(Ordering::Relaxed) & used == 0 {
             self.used.fetch_or(used, Ordering::Relaxed);
         }
