@@ -5,7 +5,8 @@
 //! unfinished predecessors; from a job that runs to what its thread waits for in the middle of it; from a
 //! scope, and from a job that has opened one, to the scope's jobs. The latter have no list. Those that are
 //! ready are found in the queues. Those that are held back find the scope's flags when they become ready
-//! (`Context::lane_of`).
+//! (`Context::lane_of`), and so do those that run, when they next wait. Not raised is what a job of a scope,
+//! which runs on another thread, was waiting for already: no list leads from the scope to it.
 //!
 //! A job that was raised says so in its flags, and a later raise to the same lane stops there. So each edge
 //! is crossed at most twice in its life, by whatever number of waits. What is added later is raised by the

@@ -113,6 +113,8 @@ fn wait_of<P: Platform>(
         });
     };
     let is_timed = wait.until != Nanos::MAX;
+    // It may have begun since the report did.
+    let now = now.max(wait.since);
     Some(LiveWait {
         job: names.named(wait.target)?,
         lasted: Some(Duration::from(now - wait.since)),
