@@ -126,6 +126,81 @@ fn places_of_jobs_that_rest_are_free() {
     );
 }
 
+/// Goal: the same for a worker that has joined a loop of the background. Method: one place; each part of a
+/// loop waits for an event that a background job completes.
+#[test]
+fn places_of_loops_that_rest_are_free() {
+    each_seed(
+        "background::places_of_loops_that_rest_are_free",
+        200,
+        |seed| {
+            let report = Sim::run(delays(seed), move |sim| {
+                let builder = Builder::with_platform(sim.clone()).workers(3);
+                let js = builder.background_at_most(1).build().unwrap();
+                let event = js.event("event");
+                let id = event.id();
+                let range = js.job("loop").background();
+                let range = range.schedule_for(0..3, paceline::Grain::Items(1), move |_, cx| {
+                    cx.work(Nanos::from_micros(50));
+                    cx.wait(id);
+                });
+                // The first worker is in the loop by now, and has invited others.
+                sim.sleep_until(sim.time() + Nanos::from_micros(200));
+                let completes = js.job("completes").background();
+                let completes = completes.schedule(move |_| event.complete());
+                sleep_until_done(&sim, &js, &[range, completes]);
+            });
+            report.expect_finished();
+        },
+    );
+}
+
+/// Goal: the background gets a turn although there is always other work. Method: one worker; each job from
+/// outside schedules its successor from outside, so that there is always one in the inbox.
+#[test]
+fn the_background_gets_a_turn() {
+    const MOST: usize = 2000;
+    let report = Sim::run(delays(0), |sim| {
+        let js = Arc::new(
+            Builder::with_platform(sim.clone())
+                .workers(1)
+                .build()
+                .unwrap(),
+        );
+        let (saved, ran) = (
+            Arc::new(AtomicBool::new(false)),
+            Arc::new(AtomicUsize::new(0)),
+        );
+        let work = |ran: &Arc<AtomicUsize>| {
+            let ran = ran.clone();
+            move |cx: &Context<'_, Sim>| {
+                ran.fetch_add(1, Relaxed);
+                cx.work(Nanos::from_micros(20));
+            }
+        };
+        for _ in 0..8 {
+            js.schedule(work(&ran));
+        }
+        let saves = saved.clone();
+        let save = js
+            .job("save")
+            .background()
+            .schedule(move |_| saves.store(true, Relaxed));
+        // This thread is faster than the worker.
+        while !saved.load(Relaxed) && ran.load(Relaxed) < MOST {
+            js.schedule(work(&ran));
+            sim.sleep_until(sim.time() + Nanos::from_micros(15));
+        }
+        assert!(
+            saved.load(Relaxed),
+            "{} others went before",
+            ran.load(Relaxed)
+        );
+        js.wait(save);
+    });
+    report.expect_finished();
+}
+
 /// Goal: a wait for a background job is not held up by the limit. Method: all places are taken by jobs that
 /// end only when another background job has, which the program waits for.
 #[test]

@@ -450,7 +450,8 @@ pl_system *pl_context_system(const pl_context *context);
 /**
  * Calls `function` with `data`. It may block on something that the job system knows nothing of: a file, a
  * lock, a device. A worker lends its core to another one meanwhile, if work is ready that no other is free
- * for; to start that one for the first time is to start a thread.
+ * for; to start that one for the first time is to start a thread. A C++ exception that leaves `function`
+ * ends the process.
  *
  * Requires: `context` is the one that the running body was called with. `function` may be called with `data`.
  */

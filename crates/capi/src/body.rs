@@ -271,7 +271,8 @@ pub unsafe extern "C" fn pl_context_system(context: *const pl_context) -> *mut p
 
 /// Calls `function` with `data`. It may block on something that the job system knows nothing of: a file, a
 /// lock, a device. A worker lends its core to another one meanwhile, if work is ready that no other is free
-/// for; to start that one for the first time is to start a thread.
+/// for; to start that one for the first time is to start a thread. A C++ exception that leaves `function`
+/// ends the process.
 ///
 /// # Safety
 /// `context` is the one that the running body was called with. `function` may be called with `data`.

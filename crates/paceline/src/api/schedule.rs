@@ -199,7 +199,7 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
     /// itself. Use as few as possible: most programs need [`background`](NewJob::background) and no other.
     ///
     /// Once a program has used another lane than the normal one, each wait looks at the unfinished jobs that
-    /// it needs, at each of them once: some 140 instructions for a job.
+    /// it needs, at each of them once.
     ///
     /// [`Lane::Frame`] is for the few jobs that a frame hangs on. They go through one queue that all threads
     /// share, and run in the order in which they became ready; each costs a short lock and a fence more than

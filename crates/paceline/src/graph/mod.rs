@@ -9,6 +9,7 @@
 //! - [`edges`]: the edges of a job, given when it is scheduled or later, and what a scope needs.
 //! - [`finish`]: a job is over.
 //! - [`listen`]: threads and futures that wait for a job.
+//! - [`lanes`]: the lane of a job, with that of the scopes that it is a part of.
 //! - [`scopes`]: the ends of a scope's jobs, counted.
 //! - [`failure`] and [`failing`]: jobs that failed.
 
@@ -18,6 +19,7 @@ mod edges;
 mod failing;
 mod failure;
 mod finish;
+mod lanes;
 mod listen;
 mod make;
 mod scopes;

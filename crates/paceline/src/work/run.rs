@@ -56,13 +56,12 @@ impl<P: Platform> Context<'_, P> {
             return false;
         }
         self.graph().flush_finished();
-        let joined = OpenLoop::new(self, ticket, slot).join();
+        let joined = self.with_place(|| OpenLoop::new(self, ticket, slot).join());
         if !joined && P::OMITS != Some(Omission::AnnounceAfterVainJoin) {
             // This thread may have been the last to leave the range, and may have made ready what the range
             // held back.
             self.publish(Queue::Own, false);
         }
-        self.give_back_place();
         joined
     }
 

@@ -95,6 +95,8 @@ impl<P: Platform> Context<'_, P> {
         self.shared.adapt.passes(self, Checkpoint::Fairness);
         let turn = self.own(|own| own.tick) / Tuning::FAIRNESS;
         let first = match turn % 3 {
+            // Work from outside; every other time the background is first, since inboxes may never be empty.
+            0 if turn.is_multiple_of(2) => self.take_from_backlog(),
             0 => None,
             1 => self.take_oldest_elsewhere(),
             _ => self.thread.deque.take_oldest(),

@@ -64,49 +64,15 @@ impl<P: Platform> Context<'_, P> {
     fn lane_by_now(&self, lane: LaneFlags) -> LaneFlags {
         match self.current_job() {
             Ticket::NONE => lane,
-            job => lane.or(self.lane_of(job)),
+            job => lane.or(self.graph().lane_of(job)),
         }
-    }
-
-    /// The lane of a job that is not over: its own, or the one that a job was raised to that does not end
-    /// before it.
-    pub(crate) fn lane_of(&self, job: Ticket) -> LaneFlags {
-        // Relaxed: a hint for a job that ends meanwhile; for a job that waits or is ready see the module.
-        let flags_of = |job: Ticket| self.shared.slot(job).flags.load(Ordering::Relaxed);
-        let mut lane = LaneFlags::of(flags_of(job));
-        self.any_above(job, |whole| {
-            lane = lane.or(LaneFlags::raised_to(flags_of(whole)));
-            false
-        });
-        lane
-    }
-
-    /// Calls `visit` with the scope of a job, the job that has opened that scope, its scope and so on, until
-    /// `visit` returns true: with those that do not end before the job.
-    fn any_above(&self, job: Ticket, mut visit: impl FnMut(Ticket) -> bool) -> bool {
-        const NESTING_MAX: usize = 64;
-        let is_part = Slot::<P>::IN_SCOPE | Slot::<P>::IS_SCOPE;
-        let mut job = job;
-        for _ in 0..NESTING_MAX {
-            // Relaxed: a hint.
-            let flags = self.shared.slot(job).flags.load(Ordering::Relaxed);
-            let above = (flags & is_part != 0).then(|| self.graph().parent_of(job));
-            let Some(above) = above.flatten() else {
-                return false;
-            };
-            if visit(above) {
-                return true;
-            }
-            job = above;
-        }
-        false
     }
 
     /// Queues a ready job of which the flags alone do not say that it is in the normal lane. Outside of that
     /// lane it is announced, too.
     #[cold]
     pub(crate) fn enqueue_in_lane(&self, job: Ticket, queue: Queue) {
-        match self.lane_of(job) {
+        match self.graph().lane_of(job) {
             LaneFlags::BACKGROUND => {
                 // Relaxed: written before the job was ready.
                 let flags = self.shared.slot(job).flags.load(Ordering::Relaxed);
@@ -115,7 +81,7 @@ impl<P: Platform> Context<'_, P> {
                 }
                 self.enqueue_in_backlog(job);
                 // The fence behind that is F of the module.
-                let by_now = self.lane_of(job);
+                let by_now = self.graph().lane_of(job);
                 if by_now != LaneFlags::BACKGROUND && looks_for_raise::<P>() {
                     self.enqueue_in(by_now, job, queue);
                 }
@@ -125,7 +91,7 @@ impl<P: Platform> Context<'_, P> {
     }
 
     /// Queues a ready job in a lane before the background. In the normal one the caller announces it.
-    fn enqueue_in(&self, lane: LaneFlags, job: Ticket, queue: Queue) {
+    pub(crate) fn enqueue_in(&self, lane: LaneFlags, job: Ticket, queue: Queue) {
         match lane {
             LaneFlags::NORMAL => self.enqueue(job, queue),
             _ => self.enqueue_in_front(job),
@@ -167,7 +133,8 @@ impl<P: Platform> Context<'_, P> {
         let mut raised = Vec::new();
         self.deque_for(queue).scan(|ticket| {
             let exists = self.graph().slots.exists(ticket.index());
-            if exists && self.lane_of(ticket) == LaneFlags::FRAME && looks_for_raise::<P>() {
+            if exists && self.graph().lane_of(ticket) == LaneFlags::FRAME && looks_for_raise::<P>()
+            {
                 raised.push(ticket);
             }
             left -= 1;

@@ -71,8 +71,8 @@ impl<P: Platform> Context<'_, P> {
         self.leave_place();
     }
 
-    /// Runs a job of another lane than the job underneath.
-    pub(crate) fn with_place(&self, run: impl FnOnce()) {
+    /// Runs a job of another lane than the job underneath, or a share of a loop.
+    pub(crate) fn with_place<R>(&self, run: impl FnOnce() -> R) -> R {
         let begins = self.own(|own| {
             let begins = own.place == BackgroundPlace::Taken;
             if begins {
@@ -80,11 +80,12 @@ impl<P: Platform> Context<'_, P> {
             }
             begins
         });
-        run();
+        let result = run();
         if begins {
             self.own(|own| own.place = BackgroundPlace::None);
             self.leave_place();
         }
+        result
     }
 
     /// Rests in the middle of whatever runs here. Meanwhile its place, if it has one, is free.

@@ -5,7 +5,7 @@
 //! unfinished predecessors; from a job that runs to what its thread waits for in the middle of it; from a
 //! scope, and from a job that has opened one, to the scope's jobs. The latter have no list. Those that are
 //! ready are found in the queues. Those that are held back find the scope's flags when they become ready
-//! (`Context::lane_of`), and so do those that run, when they next wait. Not raised is what a job of a scope,
+//! (`Graph::lane_of`), and so do those that run, when they next wait. Not raised is what a job of a scope,
 //! which runs on another thread, was waiting for already: no list leads from the scope to it.
 //!
 //! A job that was raised says so in its flags, and a later raise to the same lane stops there. So each edge
@@ -190,7 +190,10 @@ impl<P: Platform> Raise<'_, '_, P> {
         let (cx, lane) = (self.cx, self.lane);
         let mut parts = Vec::new();
         let mut look = |ticket: Ticket| {
-            let is_part = |ticket| cx.any_above(ticket, |whole| self.wholes.contains_key(&whole));
+            let is_part = |ticket| {
+                cx.graph()
+                    .any_whole(ticket, |whole| self.wholes.contains_key(&whole))
+            };
             if cx.graph().slots.exists(ticket.index()) && is_part(ticket) {
                 parts.push(ticket);
             }

@@ -5,7 +5,7 @@ use platform::{Atomic, Ordering, Platform};
 
 use super::{LabelTable, TRIES};
 use crate::report::{JobKind, JobState, LiveJob, NamedJob, Report};
-use crate::store::{JobId, JobPhase, LaneFlags, Slot, StateWord, Ticket};
+use crate::store::{JobId, JobPhase, Slot, StateWord, Ticket};
 use crate::work::posted::PostedWait;
 
 /// Reads jobs.
@@ -135,7 +135,7 @@ impl<P: Platform> JobReader<'_, P> {
             is_pending: kind == JobKind::Future
                 && state == JobState::Waiting
                 && has(Slot::<P>::IS_OPEN_EVENT),
-            lane: LaneFlags::of(flags).into(),
+            lane: self.names.shared.graph.lane_of(job).into(),
             scope: in_scope.then(|| JobId::new(self.names.shared.id, parent)),
         })
     }

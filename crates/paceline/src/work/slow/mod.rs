@@ -69,14 +69,17 @@ impl<P: Platform> Context<'_, P> {
         let Some(job) = self.take_from_backlog() else {
             return false;
         };
-        // A job that was raised has another ticket, which is for fast workers.
-        let is_raised = self.lane_of(job) != LaneFlags::BACKGROUND;
-        if !is_raised && self.start(job, self.shared.slot(job)) {
+        let lane = self.graph().lane_of(job);
+        if lane != LaneFlags::BACKGROUND {
+            // It was raised since it was queued here: it is for fast workers.
+            self.give_back_place();
+            self.enqueue_in(lane, job, Queue::Own);
+        } else if self.start(job, self.shared.slot(job)) {
             self.graph().flush_finished();
-            self.publish(Queue::Own, false);
         } else {
             self.give_back_place();
         }
+        self.publish(Queue::Own, false);
         true
     }
 
