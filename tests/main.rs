@@ -12,6 +12,7 @@ mod budget;
 mod built;
 mod campaign;
 mod cancelled;
+mod checkpoint;
 mod confined;
 mod contexts;
 mod dag;

@@ -108,6 +108,8 @@ enum Name {
     Short,
     /// The frames of `frame` on a busy machine
     Load,
+    /// 60 Hz frames of 4 ms of work, with long jobs behind them
+    Background,
     /// The CPU time of a pool without work, and between frames
     Idle,
     /// Reading traces of 256 MB

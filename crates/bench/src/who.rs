@@ -23,6 +23,14 @@ pub(crate) enum Who {
     PacelineUnsliced,
     /// A job that wakes no worker (`quiet`); a worker finds it when it looks next.
     PacelineQuiet,
+    /// A control: frames with nothing behind them.
+    PacelineAlone,
+    /// Long jobs behind the frames have half of the workers.
+    PacelineHalf,
+    /// A control: long jobs behind the frames have neither checkpoints nor a limit.
+    PacelineUnasked,
+    /// A rayon pool for frames, and one of one thread for the long jobs behind them.
+    RayonTwoPools,
     /// A rayon pool; the program's thread calls into it and blocks, as in rayon's documentation.
     Rayon,
     /// A rayon pool with the calling thread as a member (`use_current_thread`): the same number of threads,
@@ -61,6 +69,10 @@ impl Who {
             Who::PacelineSpinning => "paceline, steering off, waker spinning",
             Who::PacelineUnsliced => "paceline, kernel's slice",
             Who::PacelineQuiet => "paceline, quiet",
+            Who::PacelineAlone => "paceline, nothing behind",
+            Who::PacelineHalf => "paceline, half of the workers",
+            Who::PacelineUnasked => "paceline, neither",
+            Who::RayonTwoPools => "rayon, two pools",
             Who::Rayon => "rayon",
             Who::RayonMember => "rayon, caller in pool",
             Who::RayonSpinning => "rayon, waker spinning",
@@ -81,8 +93,15 @@ impl Who {
             | Who::PacelineUnsteered
             | Who::PacelineSpinning
             | Who::PacelineUnsliced
-            | Who::PacelineQuiet => Some(env!("CARGO_PKG_VERSION")),
-            Who::Rayon | Who::RayonMember | Who::RayonSpinning | Who::RayonPinned => Some(RAYON),
+            | Who::PacelineQuiet
+            | Who::PacelineAlone
+            | Who::PacelineHalf
+            | Who::PacelineUnasked => Some(env!("CARGO_PKG_VERSION")),
+            Who::Rayon
+            | Who::RayonMember
+            | Who::RayonSpinning
+            | Who::RayonPinned
+            | Who::RayonTwoPools => Some(RAYON),
             Who::Chili => Some(CHILI),
             Who::Bevy => Some(BEVY),
         }
@@ -92,7 +111,7 @@ impl Who {
     pub(crate) fn is_peer(self) -> bool {
         matches!(
             self,
-            Who::Rayon | Who::RayonMember | Who::Chili | Who::Bevy | Who::Tbb
+            Who::Rayon | Who::RayonMember | Who::RayonTwoPools | Who::Chili | Who::Bevy | Who::Tbb
         )
     }
 
@@ -104,6 +123,8 @@ impl Who {
                 | Who::PacelineSpinning
                 | Who::PacelineUnsliced
                 | Who::PacelineQuiet
+                | Who::PacelineAlone
+                | Who::PacelineUnasked
                 | Who::RayonSpinning
                 | Who::RayonPinned
         )

@@ -1,7 +1,8 @@
-/* Work that is called off, a worker that blocks, workers that are left to the rest. */
+/* Work that is called off, a worker that blocks, work that makes way, workers that are left to the rest. */
 #include "example.h"
 
 static pl_token level;
+static volatile int has_begun;
 static volatile int has_run;
 
 static void never(pl_context *cx, void *data) {
@@ -20,6 +21,15 @@ static void reads(pl_context *cx, void *data) {
     (void)data;
     MUST(pl_blocking(cx, block, pl_context_system(cx)));
     printf("read\n");
+}
+
+/* A long job with a point, once in a while, at which others may go first. */
+static void bakes(pl_context *cx, void *data) {
+    int rested = 0;
+    has_begun = 1;
+    while (!rested)
+        MUST(pl_checkpoint(cx, &rested));
+    printf("baked, after '%s': %d\n", (const char *)data, has_run);
 }
 
 static void other(pl_context *cx, void *data) {
@@ -80,6 +90,19 @@ int main(void) {
         MUST(pl_flush(jobs));
     told("read", pl_wait(jobs, read));
     told("other", pl_wait(jobs, ran));
+
+    /* The only worker is in the middle of something long that nobody waits for. */
+    has_run = 0;
+    job = (pl_job_desc){.size = sizeof job, .name = "bake", .body = bakes, .data = "other"};
+    job.lane = PL_LANE_BACKGROUND;
+    MUST(pl_schedule(jobs, &job, &read));
+    while (!has_begun)
+        MUST(pl_flush(jobs));
+    job = (pl_job_desc){.size = sizeof job, .name = "other", .body = other};
+    MUST(pl_schedule(jobs, &job, &ran));
+    while (!has_run)
+        MUST(pl_flush(jobs));
+    told("bake", pl_wait(jobs, read));
     MUST(pl_system_destroy(jobs));
     return 0;
 }

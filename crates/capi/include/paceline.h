@@ -448,6 +448,17 @@ size_t pl_context_worker(const pl_context *context);
 pl_system *pl_context_system(const pl_context *context);
 
 /**
+ * A point in a long background job at which it makes way for more urgent jobs: the worker rests here while
+ * these wait for one and none is idle, and another worker takes its place. `rested`, which may be null, is 1
+ * if it has rested, else 0. Call it once in 100 us or so. It costs some tens of nanoseconds where nothing
+ * waits. Hold no lock across it that an urgent job takes. In other jobs it does nothing.
+ *
+ * Requires: `context` is the one that the running body was called with. `rested` is null or points to an int.
+ */
+pl_status pl_checkpoint(pl_context *context,
+                        int *rested);
+
+/**
  * Calls `function` with `data`. It may block on something that the job system knows nothing of: a file, a
  * lock, a device. A worker lends its core to another one meanwhile, if work is ready that no other is free
  * for; to start that one for the first time is to start a thread. A C++ exception that leaves `function`

@@ -67,6 +67,13 @@ public:
     /// The job system, for calls from inside.
     pl_system *system() const noexcept { return pl_context_system(raw_); }
     pl_context *raw() const noexcept { return raw_; }
+    /// A point in a long background job at which it makes way for more urgent jobs. Returns whether it has
+    /// rested.
+    bool checkpoint() {
+        int rested = 0;
+        check(pl_checkpoint(raw_, &rested));
+        return rested != 0;
+    }
     /// Calls what may block on a file, a lock or a device. Another worker has the core meanwhile. Throws what
     /// it throws.
     template <class F> void blocking(F &&blocks) {

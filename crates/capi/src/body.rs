@@ -1,7 +1,7 @@
 //! Functions and data of C as bodies of jobs.
 
 use std::cell::RefCell;
-use std::ffi::{c_char, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::ops::Range;
 use std::panic::resume_unwind;
 
@@ -267,6 +267,26 @@ pub unsafe extern "C" fn pl_context_system(context: *const pl_context) -> *mut p
         unsafe { put(&mut system, std::ptr::from_ref(context.system).cast_mut()) };
     }
     system
+}
+
+/// A point in a long background job at which it makes way for more urgent jobs: the worker rests here while
+/// these wait for one and none is idle, and another worker takes its place. `rested`, which may be null, is 1
+/// if it has rested, else 0. Call it once in 100 us or so. It costs some tens of nanoseconds where nothing
+/// waits. Hold no lock across it that an urgent job takes. In other jobs it does nothing.
+///
+/// # Safety
+/// `context` is the one that the running body was called with. `rested` is null or points to an int.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pl_checkpoint(context: *mut pl_context, rested: *mut c_int) -> pl_status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let context = unsafe { running(context) }?;
+        let js = context.system.js()?;
+        let has_rested = js.enter(|cx| cx.checkpoint());
+        // SAFETY: the caller's promise.
+        unsafe { put(rested, c_int::from(has_rested)) };
+        Ok(pl_status::PL_OK)
+    })
 }
 
 /// Calls `function` with `data`. It may block on something that the job system knows nothing of: a file, a

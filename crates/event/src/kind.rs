@@ -104,6 +104,10 @@ kinds! {
     SpanEnd = 29, "span-end";
     /// A value that the program counts. `job`: its label's number; `arg`: the value, as the bits of an `i64`.
     Counter = 30, "counter";
+    /// This worker rests in the middle of a background job, while another one works in its place.
+    MakesWay = 31, "makes-way";
+    /// This worker goes on with its background job.
+    GoesOn = 32, "goes-on";
 }
 
 /// Why a thread ran this job and no other.

@@ -88,8 +88,11 @@ counters! {
     parks,
     /// Jobs run from inside a wait.
     helps,
-    /// Times that a spare worker was put to work because all others were blocked in waits.
+    /// Times that a spare worker was put to work because all others were blocked in waits, or one had made
+    /// way.
     spares,
+    /// Times that a worker made way for more urgent jobs in the middle of a background job.
+    yields,
     /// Times that no spare worker could be put to work: there are as many as may be, or the system refused a
     /// thread.
     spares_refused,

@@ -14,6 +14,8 @@ pub enum Omission {
     AnnounceFan,
     /// A thread that has queued a ticket looks once more whether the job was raised.
     LookForRaise,
+    /// A worker that is listed as one that has made way looks whether another one works in its place.
+    LookBeforeYielding,
     /// A thread that starts workers looks first whether the job system has begun to end.
     LookBeforeStarting,
 }

@@ -303,11 +303,17 @@ unsafe impl Platform for Loom {
         _spec: ThreadSpec,
         body: Box<dyn FnOnce() + Send>,
     ) -> Result<LoomThread, SpawnError> {
-        Ok(LoomThread(::loom::thread::spawn(move || {
+        /// In words. Loom's own 32 KiB are too few for a panic on top of a worker's frames in a debug build.
+        const STACK: usize = (128 << 10) / size_of::<usize>();
+        let thread = ::loom::thread::Builder::new().stack_size(STACK);
+        let thread = thread.spawn(move || {
             body();
             // Loom drops thread-locals only after it has let `join` go on; the OS does so before.
             let _ = SLOT.try_with(Slot::finish);
-        })))
+        });
+        Ok(LoomThread(
+            thread.expect("loom ends a model that has too many threads"),
+        ))
     }
 
     fn local(&self) -> *const () {

@@ -82,7 +82,11 @@ fn colour(who: Who) -> RGBColor {
         | Who::PacelineUnsliced
         | Who::PacelineQuiet
         | Who::PacelineBuilt
-        | Who::PacelineChecked => BLUE,
+        | Who::PacelineChecked
+        | Who::PacelineAlone
+        | Who::PacelineHalf
+        | Who::PacelineUnasked => BLUE,
+        Who::RayonTwoPools => ORANGE,
         Who::Rayon | Who::RayonSpinning | Who::RayonPinned => VERMILION,
         Who::RayonMember => ORANGE,
         Who::Chili => GREEN,

@@ -47,6 +47,17 @@ impl Common {
         }
     }
 
+    /// For tests: work takes no time.
+    #[cfg(test)]
+    pub(super) fn plain(threads: usize) -> Common {
+        Common {
+            threads,
+            busy: Busy::NONE,
+            tbb: None,
+            help: None,
+        }
+    }
+
     /// The runner of oneTBB, and its request for frames.
     pub(super) fn remote(&self, frames: &FrameLoop) -> Result<(&Tbb, Paced), String> {
         let tbb = self.tbb.as_ref().ok_or("has no runner")?;
@@ -183,6 +194,9 @@ pub(super) fn with_pool<R: Send>(
         Who::PacelineQuiet => Err("only submits".into()),
         Who::PacelineBuilt => Err("only runs graphs".into()),
         Who::PacelineChecked => Err("only schedules".into()),
+        Who::PacelineAlone | Who::PacelineHalf | Who::PacelineUnasked | Who::RayonTwoPools => {
+            Err("only runs beside long jobs".into())
+        }
         Who::Floor => Err("runs no frames".into()),
     }
 }
@@ -195,7 +209,7 @@ pub(super) fn cannot_pin() -> Option<&'static str> {
 }
 
 /// A pool whose frames are loops.
-struct Pool<L>(L);
+pub(super) struct Pool<L>(pub(super) L);
 
 impl<L: Loops> Pieces for Pool<L> {
     fn sum(&self, pieces: u64, piece: Piece) -> u64 {
@@ -204,7 +218,7 @@ impl<L: Loops> Pieces for Pool<L> {
 }
 
 /// A job system in which each loop is a frame, as in its documentation.
-struct Framed(JobSystem<Os>);
+pub(super) struct Framed(pub(super) JobSystem<Os>);
 
 impl Loops for Framed {
     fn sum(&self, items: u64, body: &(impl Fn(u64) -> u64 + Sync)) -> u64 {
@@ -229,15 +243,6 @@ pub(super) fn four_millis(frames: usize, warm_up: usize) -> FrameLoop {
 mod tests {
     use super::*;
 
-    fn common(threads: usize) -> Common {
-        Common {
-            threads,
-            busy: Busy::NONE,
-            tbb: None,
-            help: None,
-        }
-    }
-
     /// Goal: every subject gives right sums. Method: a few frames of pieces that take no time, on two and
     /// three threads.
     #[test]
@@ -261,12 +266,12 @@ mod tests {
             Who::Bevy,
         ] {
             for threads in [2, 3] {
-                let frames = run(who, &common(threads), &frames).unwrap();
+                let frames = run(who, &Common::plain(threads), &frames).unwrap();
                 assert_eq!(frames.lasted.len(), 3, "{who:?}");
             }
         }
         for who in [Who::Floor, Who::Tbb] {
-            assert!(run(who, &common(2), &frames).is_err());
+            assert!(run(who, &Common::plain(2), &frames).is_err());
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The rows. Each is a piece of work, the subjects' ways to do it, and its targets.
 
+mod background;
 mod build;
 mod counted_graph;
 mod frame;
@@ -34,6 +35,7 @@ pub(super) const ROWS: &[Row] = &[
     frame::ROW,
     short::ROW,
     load::ROW,
+    background::ROW,
     idle::ROW,
     trace::ROW,
     simulator::ROW,

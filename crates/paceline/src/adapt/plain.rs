@@ -118,6 +118,12 @@ impl<P: Platform> PlainAdapt<P> {
     pub(crate) fn woke<C: Caller<P>>(&self, _caller: &C, _report: &WakeReport) {}
 
     #[inline]
+    pub(crate) fn hands_over<C: Caller<P>>(&self, _caller: &C, _index: usize) {}
+
+    #[inline]
+    pub(crate) fn takes_over<C: Caller<P>>(&self, _caller: &C) {}
+
+    #[inline]
     pub(crate) fn is_in_the_way<C: Caller<P>>(&self, _caller: &C) -> bool {
         false
     }

@@ -62,6 +62,8 @@ pub(crate) enum Mask {
     /// One CPU was left out, until a waiter left that CPU to the worker, which had work in its hands. The
     /// worker has not noticed yet.
     Widened = 3,
+    /// Only the CPU of the thread that has woken it, which rests since, until the worker runs.
+    HandedOver = 4,
 }
 
 impl Mask {

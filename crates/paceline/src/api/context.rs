@@ -70,6 +70,33 @@ impl<P: Platform> Context<'_, P> {
         self.lend_core(f)
     }
 
+    /// A point in a long background job at which it may make way for more urgent jobs.
+    ///
+    /// If jobs of another lane wait for a worker and none is idle, this worker rests here, and a spare worker
+    /// ([`Builder::max_spares`](crate::Builder::max_spares) is the limit) takes its place: two switches of
+    /// threads. It goes on when a worker has nothing more urgent to do, when a wait comes to need the job,
+    /// and now and then also beside work that never ends. Returns whether it has rested.
+    ///
+    /// Call it once in 100 µs or so: a frame waits for a core until the next call. If nothing waits it costs
+    /// some tens of nanoseconds, and two loads for each thread of the job system. It allocates only if the
+    /// worker rests. Hold no lock across it that an urgent job takes, since the job system does not see who
+    /// waits for a lock. In a job of another lane, in one that somebody urgent waits for, on a thread of the
+    /// program and on a slow core it does nothing.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let bake = js.job("bake").background().schedule(|cx| {
+    ///     for _probe in 0..1000 {
+    ///         // … some 100 µs of work …
+    ///         cx.checkpoint();
+    ///     }
+    /// });
+    /// js.wait(bake);
+    /// ```
+    pub fn checkpoint(&self) -> bool {
+        self.make_way()
+    }
+
     /// Runs `f` in a lane, as [`JobSystem::in_lane`](crate::JobSystem::in_lane).
     ///
     /// ```

@@ -12,7 +12,7 @@ use super::submit::{Declares, owner};
 use crate::error::{ScheduleError, or_panic};
 use crate::policy::Grain;
 use crate::store::{CancelToken, JobId, Label, LaneFlags, Slot, Ticket};
-use crate::work::{Context, Once, RangeTable, ScopeJobs, Shared, SharedRange, Typed};
+use crate::work::{Context, KeepToken, Once, RangeTable, ScopeJobs, Shared, SharedRange, Typed};
 
 /// The description of a job, from [`JobSystem::job`](crate::JobSystem::job), [`Context::job`] or
 /// a [`Frame`](crate::Frame). Nothing happens until one of the scheduling calls, which take it.
@@ -43,7 +43,7 @@ pub struct NewJob<'a, 'body, P: Platform = Os> {
     /// No worker is woken for it.
     pub(super) is_quiet: bool,
     /// What can call it off.
-    pub(super) token: Option<&'a CancelToken>,
+    pub(super) token: Option<(&'a CancelToken, KeepToken<P>)>,
     /// Invariant: a longer borrow must not pass for a shorter one, nor the other way round.
     _body: PhantomData<fn(&'body ()) -> &'body ()>,
 }
@@ -277,7 +277,7 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
     /// assert!(error.starts_with("job 'load'") && error.ends_with("was called off"));
     /// ```
     pub fn cancelled_by(mut self, token: &'a CancelToken) -> Self {
-        self.token = Some(token);
+        self.token = Some((token, |cx, job, token| cx.keep_token(job, token)));
         self.flags |= Slot::<P>::HAS_TOKEN;
         self
     }

@@ -93,8 +93,8 @@ impl<P: Platform> NewJob<'_, '_, P> {
     /// The token of a job that was made, and that is not published yet.
     #[cold]
     fn keep_token(&self, cx: &Context<'_, P>, job: Ticket) {
-        if let Some(token) = self.token {
-            cx.shared.tokens.add(job, token.clone());
+        if let Some((token, keep)) = self.token {
+            keep(cx, job, token);
         }
     }
 

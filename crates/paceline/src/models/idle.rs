@@ -25,7 +25,7 @@ use crate::store::Ticket;
 // One sleeper, one searcher and one bump add this to the idle word.
 const SLEEPING: u64 = 1;
 const SEARCHING: u64 = 1 << 12;
-const EPOCH: u64 = 1 << 48;
+const EPOCH: u64 = 1 << 49;
 
 struct Den<M: Memory> {
     idle: Idle<M>,

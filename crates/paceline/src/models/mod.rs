@@ -39,6 +39,7 @@ mod values;
 mod wait;
 mod whole;
 mod workers;
+mod yields;
 
 use std::panic::Location;
 use std::sync::Arc;

@@ -26,8 +26,8 @@ use crate::work::Context;
 use crate::work::thread_slot::ThreadKind;
 
 /// The worker's thread slot, and the publisher's.
-const WORKER: usize = 0;
-const PUBLISHER: usize = 1;
+pub(super) const WORKER: usize = 0;
+pub(super) const PUBLISHER: usize = 1;
 
 /// The symptom of a thread slot that two threads had at a time.
 const SYMPTOM: &str = "threads that worked on the thread slot";
@@ -74,7 +74,7 @@ fn a_worker_that_is_started_at_the_end_is_found() {
 }
 
 /// A job system with one worker, which is a thread of the model, and room for a spare.
-fn with_spare<P: Platform>(platform: P, policy: WaitPolicy) -> Site<P> {
+pub(super) fn with_spare<P: Platform>(platform: P, policy: WaitPolicy) -> Site<P> {
     let mut parts = parts(platform, 4, 1, 1);
     parts.threads += 1;
     parts.spares_max = 1;

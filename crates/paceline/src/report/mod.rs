@@ -254,6 +254,9 @@ pub enum Activity {
     Runs,
     /// It waits for a job: parked, or spinning.
     Waits,
+    /// A worker that rests in the middle of a background job, at a
+    /// [`checkpoint`](crate::Context::checkpoint), while a spare does more urgent work.
+    MakesWay,
     /// A worker that looks for work, spins for want of it, or is between two jobs.
     Searches,
     /// A worker that sleeps until there is work.
@@ -372,7 +375,8 @@ impl Report {
             }
         }
         for thread in &mut self.threads {
-            if !thread.runs.is_empty() && thread.activity != Activity::Waits {
+            let rests = matches!(thread.activity, Activity::Waits | Activity::MakesWay);
+            if !thread.runs.is_empty() && !rests {
                 thread.activity = Activity::Runs;
             }
         }

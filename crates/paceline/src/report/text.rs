@@ -134,8 +134,10 @@ impl Report {
 
     fn write_threads(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "threads (workers wanted: {}):", self.workers)?;
-        let is_busy =
-            |thread: &&LiveThread| matches!(thread.activity, Activity::Runs | Activity::Waits);
+        let is_busy = |thread: &&LiveThread| {
+            use Activity::{MakesWay, Runs, Waits};
+            matches!(thread.activity, Runs | Waits | MakesWay)
+        };
         let (busy, idle): (Vec<_>, Vec<_>) = self.threads.iter().partition(is_busy);
         for thread in busy.iter().take(THREADS_MAX_SHOWN) {
             writeln!(f, "  {thread} {}", doing(thread))?;
@@ -221,6 +223,7 @@ fn doing(thread: &LiveThread) -> String {
         (format!("waits{lasted}"), format!("{site} for {}", wait.job))
     });
     match (wait, thread.activity) {
+        (_, Activity::MakesWay) => format!("makes way for urgent jobs in the middle of {runs}"),
         (Some((waits, what)), Activity::Waits) if runs.is_empty() => format!("{waits}{what}"),
         (Some((waits, what)), Activity::Waits) => format!("{waits} in {runs}{what}"),
         (Some((waits, what)), _) => format!("{waits}{what}, and runs {runs} meanwhile"),

@@ -86,7 +86,9 @@ impl<P: Platform> Driver<P> for Context<'_, P> {
     }
 
     fn forget_token(&self, job: Ticket) {
-        drop(self.shared.tokens.take(job));
+        if let Some(tokens) = self.shared.tokens.get() {
+            tokens.forget(job);
+        }
     }
 
     fn discard_held(&self, job: Ticket, drop_it: impl FnOnce() -> Result<(), Payload>) {

@@ -3,7 +3,6 @@
 
 mod bodies;
 pub(crate) mod built;
-mod called_off;
 mod caller;
 pub(crate) mod checks;
 pub(crate) mod context;
@@ -43,3 +42,4 @@ pub(crate) use report::{LongWaits, StuckSetting, Telling};
 pub use scope::Scope;
 pub(crate) use scope::ScopeJobs;
 pub(crate) use shared::Shared;
+pub(crate) use tokens::KeepToken;

@@ -73,7 +73,7 @@ impl<P: Platform> Context<'_, P> {
     #[inline]
     fn announce(&self, fresh: u32, queue: Queue) {
         if let Some(now) = self.shared.idle.after_publish::<Fenced>() {
-            self.notify_idle(now, fresh, || self.alert_watchers(fresh, queue));
+            self.notify_idle(now, fresh, &|| self.alert_watchers(fresh, queue));
         }
         if self.shared.lanes.front_is_used() {
             self.queue_raised(fresh, queue);
@@ -83,13 +83,13 @@ impl<P: Platform> Context<'_, P> {
     /// A ticket was put into a queue that all threads share: announces it.
     pub(crate) fn announce_one(&self, ticket: Ticket) {
         if let Some(now) = self.shared.idle.after_publish::<Fenced>() {
-            self.notify_idle(now, 1, || self.alert_watcher_of(ticket));
+            self.notify_idle(now, 1, &|| self.alert_watcher_of(ticket));
         }
     }
 
     /// `alert_watchers` wakes the waiters that want one of the tickets.
     #[cold]
-    fn notify_idle(&self, now: IdleWord, fresh: u32, alert_watchers: impl FnOnce()) {
+    fn notify_idle(&self, now: IdleWord, fresh: u32, alert_watchers: &dyn Fn()) {
         let idle = &self.shared.idle;
         if now.wants_work() {
             idle.bump();

@@ -94,7 +94,10 @@ impl<P: Platform> Context<'_, P> {
         }
         let ends_itself = Slot::<P>::IS_RANGE | Slot::<P>::IS_FUTURE | Slot::<P>::OF_RUN;
         if flags & (ends_itself | Slot::<P>::HAS_TOKEN) != 0 {
-            if flags & Slot::<P>::HAS_TOKEN != 0 && self.end_if_called_off(job, slot, flags) {
+            if flags & Slot::<P>::HAS_TOKEN != 0
+                && let Some(tokens) = self.shared.tokens.get()
+                && tokens.ends(self, job, slot, flags)
+            {
                 return;
             }
             if flags & ends_itself != 0 {
@@ -190,12 +193,21 @@ impl<P: Platform> Context<'_, P> {
         struct InLane<'c, 'a, P: Platform>(&'c Context<'a, P>, LaneFlags);
         impl<P: Platform> Drop for InLane<'_, '_, P> {
             fn drop(&mut self) {
-                self.0.own(|own| own.lane = self.1);
+                self.0.leave_lane(self.1);
             }
         }
         let outer = self.own(|own| std::mem::replace(&mut own.lane, lane));
         let _in_lane = InLane(self, outer);
         run()
+    }
+
+    /// Out of line: few jobs are of another lane than the one underneath.
+    #[inline(never)]
+    fn leave_lane(&self, outer: LaneFlags) {
+        self.own(|own| own.lane = outer);
+        if self.own(|own| own.is_lender) {
+            self.lends_no_more();
+        }
     }
 
     /// Drops the closure or the result of a job.

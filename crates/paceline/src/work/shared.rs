@@ -9,14 +9,13 @@ use platform::{Atomic, Late, Padded, Platform};
 use super::checks::Checks;
 use super::context::Context;
 use super::ending::EndOfSystem;
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Whom};
 use super::range::RangeBlock;
 use super::report::LongWaits;
 use super::slow::Slow;
 use super::thread_record::Host;
 use super::thread_slot::ThreadKind;
 use super::thread_slots::ThreadSlots;
-use super::tokens::Tokens;
 use super::workers::WorkerThreads;
 use crate::adapt::{Adapt, caches};
 use crate::border::Panics;
@@ -27,7 +26,7 @@ use crate::policy::{SpinPolicy, WakeCost};
 use crate::queues::{Idle, Injector};
 use crate::record::Recorder;
 use crate::stats::Stats;
-use crate::store::{LINK_BLOCKS_MAX, Labels, Links, Slab, Slot, Ticket};
+use crate::store::{CancelToken, LINK_BLOCKS_MAX, Labels, Links, Slab, Slot, Ticket};
 
 /// What all threads share. (Programs know another [`Shared`](crate::Shared).)
 pub(crate) use self::SystemState as Shared;
@@ -43,7 +42,8 @@ pub(crate) struct SystemState<P: Platform> {
     pub(crate) idle: Idle<P>,
     pub(crate) injector: Injector<P>,
     pub(crate) lanes: Lanes<P>,
-    pub(crate) tokens: Tokens<P>,
+    /// Made with the first token.
+    pub(crate) tokens: Late<Box<dyn TokenTable<P>>>,
     pub(crate) slow: Slow<P>,
     pub(crate) workers: WorkerThreads<P>,
     pub(crate) adapt: Adapt<P>,
@@ -53,6 +53,8 @@ pub(crate) struct SystemState<P: Platform> {
     pub(crate) frames: P::AtomicU64,
     /// Empty while nothing has asked for events.
     pub(crate) recorder: Late<Recorder<P>>,
+    /// Set when the first background job comes to a checkpoint.
+    pub(crate) resume: Late<Resume<P>>,
     pub(crate) hooks: Hooks,
     /// Panics of the program's code that make no job fail.
     pub(crate) panics: Panics<P>,
@@ -86,6 +88,25 @@ pub(crate) struct Parts<P: Platform> {
     pub(crate) long_waits: LongWaits<P>,
     pub(crate) checks: bool,
 }
+
+/// The tokens of jobs that have not begun; see `tokens.rs`.
+pub(crate) trait TokenTable<P: Platform>: Send + Sync {
+    /// A new job has this token.
+    fn add(&self, job: Ticket, token: CancelToken);
+
+    /// The job will not run.
+    fn forget(&self, job: Ticket);
+
+    /// Ends a job with a token that this thread has claimed, if the token was cancelled. Otherwise it may
+    /// begin.
+    fn ends(&self, cx: &Context<'_, P>, job: Ticket, slot: &Slot<P>, flags: u32) -> bool;
+
+    #[cfg(test)]
+    fn len(&self) -> usize;
+}
+
+/// Has workers go on that have made way; see `lanes/yields.rs`.
+type Resume<P> = for<'c, 'a> fn(&'c Context<'a, P>, Whom) -> bool;
 
 /// The most ranges that several threads run at a time. Further ranges stay on their thread.
 const BLOCKS_MAX: u32 = 1 << 12;
@@ -144,7 +165,7 @@ impl<P: Platform> Shared<P> {
             idle,
             injector,
             lanes,
-            tokens: Tokens::new(),
+            tokens: Late::empty(),
             slow,
             workers,
             adapt: parts.adapt,
@@ -152,6 +173,7 @@ impl<P: Platform> Shared<P> {
             wake_cost,
             frames,
             recorder: Late::from(recorder),
+            resume: Late::empty(),
             hooks: parts.hooks,
             panics,
             ending,
@@ -178,15 +200,25 @@ impl<P: Platform> Shared<P> {
         self.graph.slot(ticket)
     }
 
-    /// Whether any queue holds a ticket, as far as this thread can see.
-    #[inline(never)]
+    /// Whether any queue holds a ticket, or a worker has made way, as far as this thread can see.
     pub(crate) fn has_work(&self) -> bool {
+        self.has_foreground() || self.lanes.has_background() || self.lanes.yielders().count() > 0
+    }
+
+    /// The same for tickets before the background.
+    #[inline(never)]
+    fn has_foreground(&self) -> bool {
         !self.injector.is_empty()
             || !self.lanes.front.is_empty()
-            || self.lanes.has_background()
             || self.threads.iter().any(|thread| {
                 thread.deque.len() > 0 || thread.inbox.as_ref().is_some_and(|inbox| inbox.len() > 0)
             })
+    }
+
+    /// Whether a ticket before the background is in a queue, and no worker is idle that would take it.
+    pub(crate) fn is_short_of_workers(&self) -> bool {
+        let idle = self.idle.load();
+        idle.searching == 0 && idle.sleeping == 0 && self.has_foreground()
     }
 
     /// Whether two CPUs share a last-level cache. An unknown CPU counts as near.

@@ -119,7 +119,7 @@ impl<P: Platform> Shared<P> {
         context.wake_for_all();
         self.run_what_can_run(context);
         self.stop();
-        self.until_no_visit(context, || {
+        self.until_no_visit(context, &|| {
             while self.run_what_can_run(context) == Remaining::Held {
                 self.drop_what_is_held(context);
             }
@@ -131,14 +131,15 @@ impl<P: Platform> Shared<P> {
         if !self.ending.claim() {
             return;
         }
-        self.until_no_visit(context, || {
+        self.until_no_visit(context, &|| {
             // No job runs here, and the drops of some jobs may make others ready.
             while self.drop_what_is_ready(context) | self.drop_what_is_held(context) {}
         });
     }
 
     /// Ends all jobs, until no handle has made a further one meanwhile.
-    fn until_no_visit(&self, context: &Context<'_, P>, end_all: impl Fn()) {
+    #[inline(never)]
+    fn until_no_visit(&self, context: &Context<'_, P>, end_all: &dyn Fn()) {
         loop {
             let before = self.ending.before_last_look();
             end_all();
@@ -150,6 +151,7 @@ impl<P: Platform> Shared<P> {
     }
 
     /// Runs jobs until none is ready and none runs elsewhere. Returns what is left.
+    #[inline(never)]
     fn run_what_can_run(&self, context: &Context<'_, P>) -> Remaining {
         loop {
             while context.run_any() {}
@@ -229,6 +231,7 @@ impl<P: Platform> Shared<P> {
 
     /// Drops jobs that no thread has claimed, but for those of built graphs. Returns whether there were
     /// any.
+    #[inline(never)]
     fn drop_what_is_ready(&self, context: &Context<'_, P>) -> bool {
         let mut has_dropped = false;
         for (index, slot) in self.graph.slots.iter() {
@@ -247,6 +250,7 @@ impl<P: Platform> Shared<P> {
     /// Drops jobs that something holds back, but for those of built graphs. Returns whether there were
     /// any.
     #[cold]
+    #[inline(never)]
     fn drop_what_is_held(&self, context: &Context<'_, P>) -> bool {
         let mut has_dropped = false;
         for (index, slot) in self.graph.slots.iter() {

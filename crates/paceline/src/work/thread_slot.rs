@@ -111,6 +111,9 @@ pub(crate) struct Own {
     pub(crate) is_slow: bool,
     /// This worker is in a [`blocking`](super::Context::blocking) call, and counts as blocked.
     pub(crate) is_lent: bool,
+    /// This worker is in a background job that has come to a checkpoint, and counts as one that would make
+    /// way.
+    pub(crate) is_lender: bool,
     /// Slow workers: how many times as long as on a fast CPU a piece of work is believed to take, in
     /// sixteenths.
     pub(crate) slow_times_16: u32,
@@ -185,6 +188,7 @@ impl<P: Platform> ThreadSlot<P> {
                 last_sleep: None,
                 is_slow: false,
                 is_lent: false,
+                is_lender: false,
                 slow_times_16: 16,
             })),
         }

@@ -3,38 +3,85 @@
 //! A job with a token says so in its flags. Its token is kept here, under its ticket, from before the job is
 //! published until it is claimed, or until its body is dropped because it will not run. The thread that
 //! claims the job asks the token. All other jobs pay nothing.
+//!
+//! Every program runs the claim, and few have tokens. So the table is made with the first token, behind a
+//! trait object, and the linker leaves out what is behind it.
 
-use platform::{Lock, Memory};
+use platform::{Lock, Platform};
 
-use crate::store::{CancelToken, Map, Ticket};
+use super::context::Context;
+use super::shared::TokenTable;
+use crate::graph::{Ending, Failure};
+use crate::queues::Queue;
+use crate::store::{CancelToken, Map, Slot, Ticket};
+
+/// Notes the token of a new job, which is not published yet.
+pub(crate) type KeepToken<P> = for<'c, 'a> fn(&'c Context<'a, P>, Ticket, &CancelToken);
 
 /// The tokens of jobs that have not begun.
-pub(crate) struct Tokens<M: Memory> {
-    by_job: M::Lock<Map<Ticket, CancelToken>>,
+struct Tokens<P: Platform> {
+    by_job: P::Lock<Map<Ticket, CancelToken>>,
 }
 
-impl<M: Memory> Tokens<M> {
-    pub(crate) fn new() -> Tokens<M> {
-        Tokens {
-            by_job: M::Lock::new(Map::default()),
-        }
-    }
-
-    /// A new job, which is not published yet.
-    pub(crate) fn add(&self, job: Ticket, token: CancelToken) {
+impl<P: Platform> TokenTable<P> for Tokens<P> {
+    fn add(&self, job: Ticket, token: CancelToken) {
         self.by_job.with(|tokens| tokens.insert(job, token));
     }
 
-    /// The job begins, or will not run.
-    pub(crate) fn take(&self, job: Ticket) -> Option<CancelToken> {
+    fn forget(&self, job: Ticket) {
+        drop(self.take(job));
+    }
+
+    fn ends(&self, cx: &Context<'_, P>, job: Ticket, slot: &Slot<P>, flags: u32) -> bool {
+        let token = self.take(job);
+        let is_cancelled = token.is_some_and(|token| token.is_cancelled());
+        if is_cancelled {
+            cx.end_called_off(job, slot, flags);
+        }
+        is_cancelled
+    }
+
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        self.by_job.with(|tokens| tokens.len())
+    }
+}
+
+impl<P: Platform> Tokens<P> {
+    fn take(&self, job: Ticket) -> Option<CancelToken> {
         self.by_job.with(|tokens| tokens.remove(&job))
     }
 }
 
+impl<P: Platform> Context<'_, P> {
+    /// Notes the token of a new job, which is not published yet.
+    pub(crate) fn keep_token(&self, job: Ticket, token: &CancelToken) {
+        let place = &self.shared.tokens;
+        if place.get().is_none() {
+            let by_job = P::Lock::new(Map::default());
+            // Refused: another thread was faster.
+            _ = place.set(Box::new(Tokens { by_job }));
+        }
+        if let Some(tokens) = place.get() {
+            tokens.add(job, token.clone());
+        }
+    }
+
+    fn end_called_off(&self, job: Ticket, slot: &Slot<P>, flags: u32) {
+        let graph = self.graph();
+        let label = graph.label_of(slot);
+        graph.note_failure(job, slot, flags, Failure::CalledOff { label });
+        graph.discard_body(job, slot);
+        self.thread.counters.cancelled.add(1);
+        graph.finish(job, slot, flags, Ending::Cancelled, Queue::Own);
+        self.after_job();
+    }
+}
+
 #[cfg(test)]
-impl<M: Memory> Tokens<M> {
-    fn len(&self) -> usize {
-        self.by_job.with(|tokens| tokens.len())
+impl<P: Platform> Context<'_, P> {
+    fn tokens(&self) -> usize {
+        self.shared.tokens.get().map_or(0, |tokens| tokens.len())
     }
 }
 
@@ -80,18 +127,14 @@ mod tests {
                 let future = new().run_future(async move { drop(d) });
                 assert_eq!(future.try_wait().is_ok(), runs);
             }
-            assert_eq!(js.enter(|cx| cx.shared.tokens.len()), 0);
+            assert_eq!(js.enter(|cx| cx.tokens()), 0);
             let kept = owned.clone();
             let left = js
                 .job("left")
                 .cancelled_by(&token)
                 .after(js.event("never").id());
             left.schedule(move |_| drop(kept));
-            assert_eq!(
-                js.enter(|cx| cx.shared.tokens.len()),
-                0,
-                "its event is gone"
-            );
+            assert_eq!(js.enter(|cx| cx.tokens()), 0, "its event is gone");
             drop(js);
             assert_eq!(Arc::strong_count(&owned), 1);
         }
@@ -113,7 +156,7 @@ mod tests {
         let kept = owned.clone();
         let collides = js.job("collides").writes(&data).cancelled_by(&token);
         assert!(collides.try_schedule(move |_, _| drop(kept)).is_err());
-        assert_eq!(js.enter(|cx| cx.shared.tokens.len()), 0);
+        assert_eq!(js.enter(|cx| cx.tokens()), 0);
         assert_eq!(Arc::strong_count(&owned), 1);
         gate.complete();
         js.wait(first);

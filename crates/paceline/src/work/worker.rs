@@ -96,6 +96,7 @@ impl<P: Platform> Context<'_, P> {
         let turn = self.own(|own| own.tick) / Tuning::FAIRNESS;
         let first = match turn % 3 {
             // Work from outside; every other time the background is first, since inboxes may never be empty.
+            0 if turn.is_multiple_of(2) && self.resume_yielder() => None,
             0 if turn.is_multiple_of(2) => self.take_from_backlog(),
             0 => None,
             1 => self.take_oldest_elsewhere(),
@@ -282,6 +283,10 @@ impl<P: Platform> Context<'_, P> {
             if let Some(found) = found {
                 return self.leave_search(found);
             }
+            if self.resume_yielder() {
+                woken = false;
+                continue;
+            }
             let must_refresh = shared.adapt.refresh_is_requested();
             if std::mem::take(&mut woken) && !must_refresh {
                 self.thread.counters.wakes_useless.add(1);
@@ -382,6 +387,7 @@ impl<P: Platform> Context<'_, P> {
     }
 
     /// The time until which a worker without work spins. It began to search at `began`, or else now.
+    #[inline(never)]
     fn search_deadline(&self, began: Option<Nanos>) -> Nanos {
         self.learn_from_sleep();
         let full = self.shared.spin_time();

@@ -36,7 +36,7 @@ pub(super) fn find(
             wakes.of_mut(thread).push(wake);
         }
         let state = match event.kind {
-            EventKind::Park => State::Sleeping,
+            EventKind::Park | EventKind::MakesWay => State::Sleeping,
             _ => State::Awake,
         };
         if states.now(thread).map(|now| now.state) != Some(state) {

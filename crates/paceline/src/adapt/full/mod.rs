@@ -169,6 +169,17 @@ impl<P: Platform> Adapt<P> {
         self.steerer(caller).learn(report);
     }
 
+    /// The calling thread, a worker, is about to rest and to wake this worker in its place. The latter lives
+    /// on and rests.
+    pub(crate) fn hands_over<C: Caller<P>>(&self, caller: &C, index: usize) {
+        self.steerer(caller).hand_over(index);
+    }
+
+    /// The calling thread is a worker that runs again in the place of another one.
+    pub(crate) fn takes_over<C: Caller<P>>(&self, caller: &C) {
+        self.steerer(caller).take_over();
+    }
+
     /// Whether the calling thread, a worker without work, should leave its CPU at once instead of spinning
     /// there, because it has taken its waker's CPU.
     pub(crate) fn is_in_the_way<C: Caller<P>>(&self, caller: &C) -> bool {

@@ -15,6 +15,8 @@ pub(crate) struct IdleWord {
     pub(crate) watching: u32,
     pub(crate) searching: u32,
     pub(crate) sleeping: u32,
+    /// A worker in the background would soon make way.
+    pub(crate) lending: bool,
 }
 
 impl IdleWord {
@@ -24,7 +26,8 @@ impl IdleWord {
     const SEARCHING: u64 = 1 << IdleWord::BITS;
     const WATCHING: u64 = 1 << (2 * IdleWord::BITS);
     const BLOCKED: u64 = 1 << (3 * IdleWord::BITS);
-    const EPOCH: u64 = 1 << (4 * IdleWord::BITS);
+    const LENDING: u64 = 1 << (4 * IdleWord::BITS);
+    const EPOCH: u64 = 2 * IdleWord::LENDING;
 
     #[inline]
     pub(crate) fn unpack(word: u64) -> IdleWord {
@@ -34,6 +37,7 @@ impl IdleWord {
             watching: ((word / IdleWord::WATCHING) & IdleWord::MASK) as u32,
             searching: ((word / IdleWord::SEARCHING) & IdleWord::MASK) as u32,
             sleeping: (word & IdleWord::MASK) as u32,
+            lending: word & IdleWord::LENDING != 0,
         }
     }
 
@@ -96,7 +100,7 @@ impl<M: Memory> Idle<M> {
     pub(crate) fn after_publish<F: Fences<M>>(&self) -> Option<IdleWord> {
         F::publish();
         let word = self.word.load(Ordering::Relaxed);
-        (word % IdleWord::EPOCH != 0).then(|| IdleWord::unpack(word))
+        (word % IdleWord::LENDING != 0).then(|| IdleWord::unpack(word))
     }
 
     /// Makes searchers and watchers look again.
@@ -269,6 +273,21 @@ impl<M: Memory> Idle<M> {
         debug_assert!(u64::from(before.blocked) < IdleWord::MASK, "one too many");
         F::look();
         before.blocked + 1
+    }
+
+    /// From now on a worker would soon make way, or none would any more. The caller sees to it that calls
+    /// alternate.
+    pub(crate) fn set_lending(&self, lending: bool) {
+        // Relaxed, both: a hint for joins and loops.
+        let before = if lending {
+            self.word.fetch_add(IdleWord::LENDING, Ordering::Relaxed)
+        } else {
+            self.word.fetch_sub(IdleWord::LENDING, Ordering::Relaxed)
+        };
+        debug_assert!(
+            IdleWord::unpack(before).lending != lending,
+            "they alternate"
+        );
     }
 
     /// The worker continues its job.

@@ -25,7 +25,7 @@ use super::bodies::Once;
 use super::context::Context;
 use crate::border::{Payload, UnwindGuard, UserValue, caught};
 use crate::policy::Tuning;
-use crate::queues::Queue;
+use crate::queues::{IdleWord, Queue};
 use crate::store::{Erased, Label, LaneFlags, Slot, Ticket};
 
 use list::ForkHeader;
@@ -203,18 +203,21 @@ impl<P: Platform> Context<'_, P> {
     #[inline]
     fn offer(&self, is_first: bool) {
         let idle = self.shared.idle.load();
-        if idle.wants_work() || idle.sleeping > 0 {
-            self.consider_promotion(is_first, idle.wants_work());
+        if idle.wants_work() || idle.sleeping > 0 || idle.lending {
+            self.consider_promotion(is_first, idle);
         }
     }
 
     /// A thread is idle. A thread that searches takes a fork at once, if there is nothing else to take here.
     /// A sleeper is worth waking if the tree is known to last longer than a wake-up, or if nothing is known
-    /// about it, or if it has already lasted longer.
+    /// about it, or if it has already lasted longer. So is a worker in the background that would make way.
     #[cold]
-    fn consider_promotion(&self, is_first: bool, wants_work: bool) {
-        let worth = if wants_work {
-            self.thread.deque.len() == 0
+    fn consider_promotion(&self, is_first: bool, idle: IdleWord) {
+        let has_none_here = || self.thread.deque.len() == 0;
+        let worth = if idle.wants_work() {
+            has_none_here()
+        } else if idle.sleeping == 0 && !(self.could_have_way(idle) && has_none_here()) {
+            false
         } else {
             let price = 2 * self.shared.wake_cost.get().0;
             let lasted = self.tree_lasted(is_first);

@@ -37,6 +37,8 @@
 mod places;
 mod raise;
 mod state;
+mod yielders;
+mod yields;
 
 use platform::{Atomic, Omission, Ordering, Platform};
 
@@ -46,6 +48,7 @@ use crate::queues::Queue;
 use crate::store::{LaneFlags, Slot, Ticket};
 
 pub(crate) use state::{BackgroundPlace, Lanes};
+pub(crate) use yielders::Whom;
 
 impl<P: Platform> Context<'_, P> {
     /// The lane in which this thread works, which is that of the job that runs here: what it waits for is

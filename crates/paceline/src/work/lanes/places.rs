@@ -30,9 +30,12 @@ use crate::work::thread_slot::ThreadKind;
 
 impl<P: Platform> Context<'_, P> {
     /// The background job that has waited longest, for a worker if there is a place for it.
+    #[inline(never)]
     pub(crate) fn take_from_backlog(&self) -> Option<Ticket> {
         let lanes = &self.shared.lanes;
-        if lanes.backlog.is_empty() {
+        // A job that was begun and has made way comes before one that was not.
+        let has_turn = self.own(|own| own.is_slow) || lanes.yielders().count() == 0;
+        if lanes.backlog.is_empty() || !has_turn {
             self.give_back_place();
             return None;
         }

@@ -101,6 +101,7 @@ impl<P: Platform> Raise<'_, '_, P> {
         if !self.wholes.is_empty() {
             self.raise_parts();
         }
+        self.cx.resume_raised_yielders();
         self.cx.publish(Queue::Own, false);
     }
 

@@ -2,6 +2,7 @@
 
 use platform::{Atomic, Lane, Memory, Ordering, Padded};
 
+use super::yielders::Yielders;
 use crate::queues::Injector;
 
 /// A worker's place among those that run background jobs.
@@ -23,9 +24,7 @@ const PARTS_USED: u32 = 4;
 
 /// What the lanes need beside the deques.
 pub(crate) struct Lanes<M: Memory> {
-    /// What was ever used: [`BACKGROUND_USED`], [`FRAME_USED`], [`PARTS_USED`]. Every thread reads it for
-    /// every job, and it is written three times at most.
-    used: Padded<M::AtomicU32>,
+    often: Padded<ReadOften<M>>,
     /// Frame jobs that are ready.
     pub(crate) front: Padded<Injector<M>>,
     /// Background jobs that are ready. Every thread that searches asks whether there are any, and nearly
@@ -37,10 +36,22 @@ pub(crate) struct Lanes<M: Memory> {
     background_now: Padded<M::AtomicU32>,
 }
 
+/// What every thread reads for every job or every search, and what is hardly ever written.
+struct ReadOften<M: Memory> {
+    /// What was ever used: [`BACKGROUND_USED`], [`FRAME_USED`], [`PARTS_USED`]. It is written three times at
+    /// most.
+    used: M::AtomicU32,
+    /// The workers that have made way in the middle of a background job.
+    yielders: Yielders<M>,
+}
+
 impl<M: Memory> Lanes<M> {
     pub(crate) fn new(background_max: Option<u32>) -> Lanes<M> {
         Lanes {
-            used: Padded(M::AtomicU32::new(0)),
+            often: Padded(ReadOften {
+                used: M::AtomicU32::new(0),
+                yielders: Yielders::new(),
+            }),
             front: Padded(Injector::new()),
             backlog: Padded(Injector::new()),
             background_max: background_max.unwrap_or(u32::MAX),
@@ -48,19 +59,30 @@ impl<M: Memory> Lanes<M> {
         }
     }
 
+    /// The workers that have made way in the middle of a background job.
+    #[inline]
+    pub(crate) fn yielders(&self) -> &Yielders<M> {
+        &self.often.yielders
+    }
+
+    /// Whether the worker on this thread slot rests in the middle of a background job, for a report.
+    pub(crate) fn makes_way(&self, thread: u32) -> bool {
+        self.often.yielders.count() > 0 && self.often.yielders.is_listed(thread)
+    }
+
     /// Whether a wait may have to raise something.
     #[inline(always)]
     pub(crate) fn are_used(&self) -> bool {
         // Relaxed: a thread that raises has seen that there is something to raise, or is its maker. A thread
         // that sees it late is in the same race as for any queue.
-        self.used.load(Ordering::Relaxed) != 0
+        self.often.used.load(Ordering::Relaxed) != 0
     }
 
     /// Whether there has been a frame job, so that the front queue and raises to it matter.
     #[inline(always)]
     pub(crate) fn front_is_used(&self) -> bool {
         // Relaxed: as above.
-        self.used.load(Ordering::Relaxed) & FRAME_USED != 0
+        self.often.used.load(Ordering::Relaxed) & FRAME_USED != 0
     }
 
     /// Whether there is a background job that another worker may run.
@@ -124,12 +146,12 @@ impl<M: Memory> Lanes<M> {
     pub(super) fn may_have_parts(&self) -> bool {
         // Relaxed: a raise that does not see the maker's store fenced before the maker did. So the maker sees
         // the raise when it looks again.
-        self.used.load(Ordering::Relaxed) & PARTS_USED != 0
+        self.often.used.load(Ordering::Relaxed) & PARTS_USED != 0
     }
 
     fn add_use(&self, used: u32) {
-        if self.used.load(Ordering::Relaxed) & used == 0 {
-            self.used.fetch_or(used, Ordering::Relaxed);
+        if self.often.used.load(Ordering::Relaxed) & used == 0 {
+            self.often.used.fetch_or(used, Ordering::Relaxed);
         }
     }
 }

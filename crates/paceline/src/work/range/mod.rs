@@ -191,10 +191,10 @@ impl<P: Platform> Context<'_, P> {
         let idle = self.shared.idle.load();
         let price = if idle.wants_work() {
             Tuning::WORTH_SHARING
-        } else if idle.sleeping > 0 {
+        } else if idle.sleeping > 0 || self.could_have_way(idle) {
             // A helper that has to be woken takes its half only after the wake-up, and the waker pays for the
             // call. Work that was kept here just before counts: many short loops in a row are worth one
-            // wake-up.
+            // wake-up. A worker that makes way wakes one that takes its place.
             Nanos(2 * self.shared.wake_cost.get().0) - self.own(|own| own.loops.unshared.time)
         } else {
             return idle.blocked > 0

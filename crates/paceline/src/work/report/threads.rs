@@ -77,7 +77,9 @@ impl<P: Platform> Shared<P> {
         let index = slot.index as usize;
         // Relaxed: a hint.
         let flag = slot.flag.load(Ordering::Relaxed);
-        if !seen.waits_for.is_none() {
+        if self.lanes.makes_way(slot.index) {
+            Activity::MakesWay
+        } else if !seen.waits_for.is_none() {
             Activity::Waits
         } else if runs {
             Activity::Runs

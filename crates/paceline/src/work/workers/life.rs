@@ -117,6 +117,7 @@ impl<P: Platform> Shared<P> {
             }
             slot.parker.park(event::Nanos::MAX);
         }
+        self.adapt.takes_over(context);
         true
     }
 

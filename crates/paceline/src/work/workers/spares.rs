@@ -1,9 +1,10 @@
 //! Spare workers.
 //!
 //! A *spare* is one more worker. It works only while every other worker is blocked inside a wait, so that
-//! ready work that no wait may run still runs. Spares leave as soon as a regular worker is free again. One of
-//! them rests then, because a program that needed a spare mostly needs one again, and starting a thread takes
-//! longer than most jobs.
+//! ready work that no wait may run still runs, or in place of a worker that has made way in the middle of a
+//! background job (`lanes/yields.rs`). Spares leave as soon as a regular worker is free again, or goes on.
+//! One of them rests then, because a program that needed a spare mostly needs one again, and starting a
+//! thread takes longer than most jobs.
 //!
 //! Their number is limited, and the system may refuse a thread. Then ready work has to wait until a thread
 //! comes out of its wait, which may be never. This is reported to the program ([`Stuck`]).
@@ -32,25 +33,63 @@ enum Source {
 }
 
 impl<P: Platform> Shared<P> {
-    /// Whether more than one worker is not blocked in a wait: then a spare is one too many.
+    /// Whether a spare is one too many: more than one worker is not blocked, and none is missing in the place
+    /// of a worker that has made way.
     pub(crate) fn has_free_worker(&self) -> bool {
+        let yielders = self.lanes.yielders().count();
         self.workers.active() > self.idle.load().blocked as usize + 1
+            && (yielders == 0 || self.workers.active() > self.workers.target() + yielders)
     }
 
-    /// One more worker, if every worker is blocked in a wait while there is work. If there can be none: the
-    /// report for the program, once until a spare can be had again.
-    fn find_spare_for(&self, context: &Context<'_, P>) -> Option<Stuck> {
+    /// Whether `active` workers are too few: every one of them is blocked, or one is missing in the place of
+    /// a worker that has made way.
+    fn lacks_worker(&self, active: usize) -> bool {
+        let yielders = self.lanes.yielders().count();
+        self.idle.load().blocked as usize >= active
+            || (yielders > 0 && active < self.workers.target() + yielders)
+    }
+
+    /// One more worker, if one is missing while there is work. If there can be none: the report for the
+    /// program, once until a spare can be had again.
+    /// `rests`: the caller is about to, so the spare may have its CPU.
+    fn find_spare_for(&self, context: &Context<'_, P>, rests: bool) -> Option<Stuck> {
         let active = self.workers.active();
-        let blocked = self.idle.load().blocked as usize;
-        if active == 0 || blocked < active || !self.has_work() || !self.may_add_spare() {
+        let is_due = active > 0 && self.lacks_worker(active) && self.has_work();
+        if !is_due || !self.may_add_spare() {
             return None;
         }
+        let why = self.add_spare(context, active, rests).err()?;
+        if context.resume_yielder() {
+            return None; // It will take the work when its job ends.
+        }
+        // Relaxed: one of the threads that see 0 reports it; nothing is published with it.
+        let is_reported = self.workers.is_stuck.swap(1, Ordering::Relaxed) != 0;
+        let waiting = active;
+        (!is_reported).then_some(Stuck { waiting, why })
+    }
+
+    /// The calling worker is about to make way, and is counted and listed: another one works in its place.
+    /// False if there can be none.
+    pub(crate) fn replace_yielder(&self, context: &Context<'_, P>) -> bool {
+        let active = self.workers.active();
+        let is_due = self.lacks_worker(active);
+        !is_due || (self.may_add_spare() && self.add_spare(context, active, true).is_ok())
+    }
+
+    /// Puts a spare to work, if there are `active` workers still. The error says why there can be none.
+    /// `rests`: as above.
+    fn add_spare(
+        &self,
+        context: &Context<'_, P>,
+        active: usize,
+        rests: bool,
+    ) -> Result<(), String> {
         let ended = self
             .workers
             .table
             .with(|table| table.take_exited(ThreadKind::Spare));
         self.join_exited(ended);
-        let working = match self.find_spare(active) {
+        let working = match self.find_spare(active, rests.then_some(context)) {
             Source::Rested(slot) => Ok(Some(slot)),
             Source::Vacant(slot) => {
                 let is_needed =
@@ -69,23 +108,16 @@ impl<P: Platform> Shared<P> {
             )),
             Source::NotNeeded => Ok(None),
         };
-        match working {
-            Ok(Some(slot)) => {
-                // Relaxed: see below.
-                self.workers.is_stuck.store(0, Ordering::Relaxed);
-                context.thread.counters.spares.add(1);
-                context.record(EventKind::Spare, Ticket::NONE, u64::from(slot));
-                None
-            }
-            Ok(None) => None,
-            Err(why) => {
-                context.thread.counters.spares_refused.add(1);
-                // Relaxed: one of the threads that see 0 reports it; nothing is published with it.
-                let is_reported = self.workers.is_stuck.swap(1, Ordering::Relaxed) != 0;
-                let waiting = active;
-                (!is_reported).then_some(Stuck { waiting, why })
-            }
+        if working.is_err() {
+            context.thread.counters.spares_refused.add(1);
         }
+        if let Some(slot) = working? {
+            // Relaxed: see `find_spare_for`.
+            self.workers.is_stuck.store(0, Ordering::Relaxed);
+            context.thread.counters.spares.add(1);
+            context.record(EventKind::Spare, Ticket::NONE, u64::from(slot));
+        }
+        Ok(())
     }
 
     /// Whether a spare can still be of use. It can if the owner has left the end to the workers: the jobs
@@ -95,7 +127,8 @@ impl<P: Platform> Shared<P> {
         !self.workers.is_stopping() || self.ending.is_due()
     }
 
-    fn find_spare(&self, active: usize) -> Source {
+    /// `resting`: the thread whose CPU the spare may have.
+    fn find_spare(&self, active: usize, resting: Option<&Context<'_, P>>) -> Source {
         self.workers.table.with(|table| {
             if self.workers.active() != active || !self.may_add_spare() {
                 return Source::NotNeeded;
@@ -111,7 +144,11 @@ impl<P: Platform> Shared<P> {
             let flag_of = |entry: &WorkerEntry<P>| slot_of(entry).flag.load(Ordering::Relaxed);
             for flag in [ThreadSlot::<P>::RESTS, ThreadSlot::<P>::LEAVES] {
                 if let Some(entry) = spares().find(|entry| flag_of(entry) & flag != 0) {
-                    self.recall(slot_of(entry));
+                    let slot = slot_of(entry);
+                    if let Some(resting) = resting {
+                        self.adapt.hands_over(resting, slot.index as usize);
+                    }
+                    self.recall(slot);
                     return Source::Rested(entry.slot);
                 }
             }
@@ -137,7 +174,7 @@ impl<P: Platform> Shared<P> {
     /// Makes sure that a spare works if every worker is blocked in a wait while there is work.
     #[cold]
     pub(crate) fn consider_spare(&self, context: &Context<'_, P>) {
-        if let Some(stuck) = self.find_spare_for(context) {
+        if let Some(stuck) = self.find_spare_for(context, false) {
             self.report_stuck(context, &stuck);
         }
     }
@@ -165,7 +202,7 @@ impl<P: Platform> Shared<P> {
     pub(crate) fn replace_blocked(&self, context: &Context<'_, P>) -> Option<Stuck> {
         match context.thread.kind {
             ThreadKind::Guest => None,
-            _ => self.find_spare_for(context),
+            _ => self.find_spare_for(context, true),
         }
     }
 

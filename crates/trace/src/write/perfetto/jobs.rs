@@ -30,6 +30,8 @@ enum OpenSlice {
     Wait(u64),
     /// Of the program's own; the number of its label.
     Span(u64),
+    /// A rest in the middle of a background job.
+    MakesWay,
 }
 
 /// The state of the tracks while events are written.
@@ -222,6 +224,8 @@ impl JobWriter<'_, '_, '_> {
                 self.end(at, event, OpenSlice::Span(arg), &[])?;
             }
             EventKind::Counter => self.value(event)?,
+            EventKind::MakesWay => self.begin(at, event, OpenSlice::MakesWay)?,
+            EventKind::GoesOn => self.end(at, event, OpenSlice::MakesWay, &[])?,
             EventKind::Completed if arg != 0 => {
                 let name = format!("{} {}", self.label(job), outcome(arg));
                 self.instant(at, event, JOB, &name, &[Note::Number("job", job)])?;
@@ -282,10 +286,11 @@ impl JobWriter<'_, '_, '_> {
             OpenSlice::Body(job) => (JOB, self.label(job)),
             OpenSlice::Wait(job) => (WAIT, format!("wait for {}", self.label(job))),
             OpenSlice::Span(label) => (SPAN, self.label_of(label)),
+            OpenSlice::MakesWay => (WORKER, "makes way".to_owned()),
         };
         let of_job = [Note::Number("job", event.job)];
         let notes = match slice {
-            OpenSlice::Span(_) => &[][..],
+            OpenSlice::Span(_) | OpenSlice::MakesWay => &[][..],
             _ => &of_job,
         };
         self.open.entry(track).or_default().push(slice);

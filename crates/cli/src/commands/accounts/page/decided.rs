@@ -92,7 +92,8 @@ impl Account {
                 _ => "may use all CPUs again: nothing was in its way for a while".to_owned(),
             },
             EventKind::Spare => {
-                "started a spare worker: every other one was blocked in a wait".to_owned()
+                "started a spare worker: every other one was blocked in a wait, or one made way"
+                    .to_owned()
             }
             _ => return None,
         })
@@ -114,6 +115,10 @@ impl Account {
                 };
                 format!("wakes no worker: {why}")
             }
+            EventKind::MakesWay => {
+                "rests in the middle of its job: more urgent ones wait for a worker".to_owned()
+            }
+            EventKind::GoesOn => "goes on with its job".to_owned(),
             EventKind::Park => "has nothing to do and goes to sleep".to_owned(),
             EventKind::Unpark => match event.arg.checked_sub(1) {
                 Some(waker) => format!("was woken by {}", self.of_slot(waker as u32)),

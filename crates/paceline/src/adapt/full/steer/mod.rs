@@ -26,6 +26,9 @@
 //!   it would have stayed behind that thread until the next tick. A worker to which this happens again and
 //!   again does without a mask for a while, too.
 //!
+//! A worker that rests in the middle of a job hands its CPU over to the spare in its place, and a worker with
+//! nothing to do to one that goes on: the one that is woken is held to that CPU until it runs.
+//!
 //! Other programs may keep the CPUs busy. A thread that waits for a worker that has not started
 //! (`overdue`), or that lost its CPU with work in its hands (`preempted`), then has the kernel decide
 //! earlier which thread runs there.
@@ -141,6 +144,41 @@ impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
             let here = self.platform().current_cpu();
             self.memory(|steer| steer.was_widened(here, now));
         }
+    }
+
+    /// The calling thread is about to rest, and is going to wake this worker, which rests, to run in its
+    /// place: on its CPU. Otherwise the kernel, to which this CPU is busy, may put the worker behind another
+    /// thread that works, and this CPU idles. The worker's thread does not end meanwhile. A system call.
+    pub(super) fn hand_over(&self, index: usize) {
+        let (platform, workers) = (self.platform(), self.caller.workers());
+        let words = workers.worker(index).filter(|_| self.steering.on);
+        let (Some(words), Some(cpu)) = (words, platform.current_cpu()) else {
+            return;
+        };
+        // Relaxed: the thread lives.
+        let thread = words.thread.load(Ordering::Relaxed);
+        let may_be_here = || self.live.worker_cpus(platform, words).contains(cpu);
+        if thread == 0 || !may_be_here() {
+            return;
+        }
+        let mask = [cpu].into_iter().collect();
+        // Refused: the kernel decides where it runs.
+        if platform.machine().set_mask(thread, &mask).is_ok() {
+            Mask::HandedOver.set(words);
+        }
+    }
+
+    /// The calling thread is a worker that runs again: all of its CPUs are its own again.
+    pub(super) fn take_over(&self) {
+        let words = self.caller.words();
+        let words = words.filter(|words| Mask::of(words) == Mask::HandedOver as u32);
+        let Some(words) = words else { return };
+        let platform = self.platform();
+        let all = self.live.worker_cpus(platform, words);
+        // Refused: the process may not use these CPUs any more, and the kernel has taken care of that.
+        let _ = platform.machine().set_mask(platform.thread_id(), &all);
+        Mask::Full.set(words);
+        self.memory(Steer::mask_is_full);
     }
 
     /// The calling thread is about to sleep in a wait: gives all CPUs to the workers that may hold what it
