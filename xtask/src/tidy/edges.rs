@@ -32,6 +32,7 @@ const TESTKIT: &str = "paceline-testkit";
 const TESTS: &str = "paceline-tests";
 const ANYWHERE: &str = "paceline-anywhere";
 const PROFILERS: &str = "paceline-profilers";
+const RUNTIMES: &str = "paceline-runtimes";
 
 const PRODUCT: &[&str] = &[
     EVENT, PLATFORM, PACELINE, POLICY, SIM, WORKLOAD, MEASURE, TRACE, CONSOLE,
@@ -140,6 +141,13 @@ const TABLE: &[Row] = &[
     // Not examples of crate paceline: its tests do not build other programs' profilers.
     Row {
         name: PROFILERS,
+        may: &[PACELINE],
+        dev: &[],
+        outside: ANY,
+    },
+    // Nor an async runtime.
+    Row {
+        name: RUNTIMES,
         may: &[PACELINE],
         dev: &[],
         outside: ANY,
