@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use event::Nanos;
 use paceline::{Builder, Context, Grain, JobId, JobSystem, Lane};
 use platform::Platform;
-use sim::Sim;
+use policy::Placement;
+use sim::{Machine, Sim, SimConfig};
 
 use crate::support::{Random, delays, each_seed};
 
@@ -373,4 +374,62 @@ fn on_real_threads() {
         js.wait(bake);
     }
     assert!(js.stats().yields >= 200, "{:?}", js.stats());
+}
+
+/// What runs in the background beside frames.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Behind {
+    Nothing,
+    WithCheckpoints,
+    Without,
+}
+
+/// The median of 30 frames of 4 ms of work at 60 Hz on two simulated CPUs, in virtual time.
+fn median_frame(behind: Behind) -> Nanos {
+    let machine = Machine::named("vm-2").expect("it is in the library");
+    let machine = machine.clone().with_placement(Placement::Mainline);
+    let mut times = Vec::new();
+    let report = Sim::run(SimConfig::on(machine, "eevdf-6.18", 1), |sim| {
+        let js = system(&sim, 1);
+        let over = Arc::new(AtomicBool::new(false));
+        if behind != Behind::Nothing {
+            let over = over.clone();
+            js.job("bake").background().schedule(move |cx| {
+                while !over.load(Relaxed) {
+                    work(cx, 100);
+                    if behind == Behind::WithCheckpoints {
+                        cx.checkpoint();
+                    }
+                }
+            });
+        }
+        for frame in 1..=30 {
+            sim.sleep_until(Nanos(frame * 16_666_667));
+            let begun = sim.time();
+            js.parallel_for(0..200, Grain::Auto, |part, cx| {
+                work(cx, 20 * part.len() as u64);
+            });
+            times.push(sim.time() - begun);
+        }
+        over.store(true, Relaxed);
+    });
+    report.expect_finished();
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+/// Goal: frames beside a background job with checkpoints are hardly longer than alone. Method: virtual time
+/// on two CPUs. Without checkpoints, as a control, a frame has one CPU. (On a kernel that packs virtual CPUs
+/// the program's own thread may be put behind the background job when it wakes up, before it calls anything
+/// here.)
+#[test]
+fn frames_get_the_core() {
+    let alone = median_frame(Behind::Nothing);
+    let beside = median_frame(Behind::WithCheckpoints);
+    assert!(beside.0 < alone.0 * 5 / 4, "{beside} beside, {alone} alone");
+    let without = median_frame(Behind::Without);
+    assert!(
+        without.0 > alone.0 * 7 / 4,
+        "{without} without, {alone} alone"
+    );
 }

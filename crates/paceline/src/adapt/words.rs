@@ -43,7 +43,7 @@ impl<M: Memory> WorkerWords<M> {
         (thread != 0).then(|| PlacedThread {
             thread,
             given: given.clone(),
-            is_steered: Mask::is_steered(self),
+            is_steered: Mask::is_steered(self) || Mask::of(self) == Mask::HandedOver as u32,
         })
     }
 }
@@ -87,7 +87,7 @@ impl Mask {
 pub(crate) struct PlacedThread {
     pub(crate) thread: u64,
     pub(crate) given: Option<CpuSet>,
-    /// Steering has left out a CPU of the mask.
+    /// Steering has left out CPUs of the mask.
     pub(crate) is_steered: bool,
 }
 

@@ -96,7 +96,7 @@ impl<P: Platform> Context<'_, P> {
         let turn = self.own(|own| own.tick) / Tuning::FAIRNESS;
         let first = match turn % 3 {
             // Work from outside; every other time the background is first, since inboxes may never be empty.
-            0 if turn.is_multiple_of(2) && self.resume_yielder() => None,
+            0 if turn.is_multiple_of(2) && self.resume_yielder(false) => None,
             0 if turn.is_multiple_of(2) => self.take_from_backlog(),
             0 => None,
             1 => self.take_oldest_elsewhere(),
@@ -283,7 +283,7 @@ impl<P: Platform> Context<'_, P> {
             if let Some(found) = found {
                 return self.leave_search(found);
             }
-            if self.resume_yielder() {
+            if self.resume_yielder(true) {
                 woken = false;
                 continue;
             }

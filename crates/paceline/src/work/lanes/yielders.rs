@@ -10,6 +10,8 @@ use crate::store::Ticket;
 pub(crate) enum Whom {
     /// The one that made way first.
     First,
+    /// The same, on the CPU of the calling thread, which is about to rest.
+    InPlace,
     /// Those in the middle of a job that is no longer in the background.
     Raised,
 }

@@ -135,10 +135,11 @@ impl<P: Platform> Context<'_, P> {
     }
 
     /// A worker that has made way goes on, if there is one: the first that did. Returns whether there was
-    /// one. For a fast worker that has nothing else to do.
+    /// one. For a fast worker. `rests`: this one has nothing else to do.
     #[inline]
-    pub(crate) fn resume_yielder(&self) -> bool {
-        self.shared.lanes.yielders().count() > 0 && self.resume(Whom::First)
+    pub(crate) fn resume_yielder(&self, rests: bool) -> bool {
+        let whom = if rests { Whom::InPlace } else { Whom::First };
+        self.shared.lanes.yielders().count() > 0 && self.resume(whom)
     }
 
     /// Jobs were raised, and a fence came after that: the workers that have made way in the middle of them go
@@ -166,10 +167,12 @@ impl<P: Platform> Context<'_, P> {
     fn have_go_on(&self, whom: Whom) -> bool {
         let yielders = self.shared.lanes.yielders();
         match whom {
-            Whom::First => {
+            Whom::First | Whom::InPlace => {
                 let first = yielders.remove(None);
                 if let Some(thread) = first {
-                    self.shared.adapt.hands_over(self, thread as usize);
+                    if let Whom::InPlace = whom {
+                        self.shared.adapt.hands_over(self, thread as usize);
+                    }
                     self.note_resumed(thread);
                 }
                 first.is_some()

@@ -59,7 +59,7 @@ impl<P: Platform> Shared<P> {
             return None;
         }
         let why = self.add_spare(context, active, rests).err()?;
-        if context.resume_yielder() {
+        if context.resume_yielder(rests) {
             return None; // It will take the work when its job ends.
         }
         // Relaxed: one of the threads that see 0 reports it; nothing is published with it.
