@@ -152,22 +152,19 @@ fn a_wait_has_it_go_on() {
                 });
                 sleep_until(&sim, || begun.load(Relaxed));
                 let over = Arc::clone(&rested);
-                let other = js.schedule(move |cx| {
-                    let mut looks = 0..MANY;
-                    while !over.load(Relaxed) && looks.next().is_some() {
+                // Whether it has seen the background job go on.
+                let other = js.job("other").run(move |cx| {
+                    (0..MANY).any(|_| {
                         work(cx, 20);
-                    }
+                        over.load(Relaxed)
+                    })
                 });
                 sleep_until(&sim, || js.stats().yields > way);
-                assert!(!js.is_done(outer) && !js.is_done(other));
+                assert!(!js.is_done(outer) && !js.is_done(other.id()));
                 // This thread may run nothing in it.
                 let hour = std::time::Duration::from_secs(3600);
                 assert!(js.wait_timeout(outer, hour).unwrap());
-                js.wait(other);
-                assert!(
-                    rested.load(Relaxed),
-                    "it has rested until the other job gave up"
-                );
+                assert!(other.wait(), "it has rested until the other job gave up");
             }
         });
         report.expect_finished();
