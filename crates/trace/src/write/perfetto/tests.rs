@@ -632,6 +632,33 @@ fn spans_and_values_of_the_program_are_shown() {
     assert_eq!(lines, expected);
 }
 
+/// Goal: a rest in the middle of a background job is a slice inside of the body's. Method: one.
+#[test]
+fn a_job_that_makes_way_is_shown() {
+    let recording = Recording {
+        jobs: vec![
+            job(1, 7, EventKind::Begin, 6, 0),
+            job(2, 7, EventKind::MakesWay, 0, 0),
+            job(3, 7, EventKind::GoesOn, 0, 0),
+            job(4, 7, EventKind::End, 6, 0),
+        ],
+        ..Recording::default()
+    };
+    let (bytes, written) = write(&recording);
+    assert_eq!((written.unfinished, written.unbegun), (0, 0));
+    let mut known = Known::default();
+    let packets = read(&bytes);
+    let lines = packets.iter().flat_map(|packet| known.show(packet));
+    let lines: Vec<String> = lines.filter(|line| line.contains("Slice")).collect();
+    let expected = [
+        "4 1 thread slot 7: SliceBegin [job] \"job\" job=6",
+        "4 2 thread slot 7: SliceBegin [worker] \"makes way\"",
+        "4 3 thread slot 7: SliceEnd",
+        "4 4 thread slot 7: SliceEnd",
+    ];
+    assert_eq!(lines, expected);
+}
+
 /// Goal: of two spans that cross, each is shown from its beginning to its end. Method: a span that ends in
 /// the middle of another one, which goes on as a second slice, and one whose end is not recorded, which does
 /// not.
@@ -842,8 +869,8 @@ fn by_track(packets: &[TracePacket]) -> BTreeMap<u64, Vec<(u64, Type)>> {
     tracks
 }
 
-/// Beginnings and ends of bodies, waits and frames.
-fn count(recording: &Recording, kinds: [EventKind; 4]) -> u64 {
+/// Beginnings or ends of bodies, waits, frames, spans and rests.
+fn count(recording: &Recording, kinds: [EventKind; 5]) -> u64 {
     let jobs = recording.jobs.iter();
     jobs.filter(|event| kinds.contains(&event.kind)).count() as u64
 }
@@ -888,6 +915,7 @@ proptest! {
             EventKind::WaitBegin,
             EventKind::FrameBegin,
             EventKind::SpanBegin,
+            EventKind::MakesWay,
         ];
         prop_assert!(begins <= count(&recording, bodies) + notes + written.split);
         let finished = begins - notes - written.unfinished - written.split;
@@ -896,6 +924,7 @@ proptest! {
             EventKind::WaitEnd,
             EventKind::FrameEnd,
             EventKind::SpanEnd,
+            EventKind::GoesOn,
         ];
         let all = count(&recording, ends);
         prop_assert_eq!(finished + written.unbegun, all);
