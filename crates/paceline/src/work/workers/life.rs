@@ -43,6 +43,9 @@ impl<P: Platform> Shared<P> {
         let stops = || self.hooks.thread_stops(index).unwrap_or(Ok(()));
         context.call_hook(starts);
         loop {
+            // A spare may have been recalled to the CPU of another worker, from its rest or as it was
+            // leaving.
+            self.adapt.takes_over(context);
             if HAS_SLOW_WORKERS && context.is_to_be_slow() {
                 context.slow_loop()
             } else {
@@ -117,7 +120,6 @@ impl<P: Platform> Shared<P> {
             }
             slot.parker.park(event::Nanos::MAX);
         }
-        self.adapt.takes_over(context);
         true
     }
 
