@@ -123,7 +123,7 @@ fn the_background_makes_way() {
     });
 }
 
-/// Goal: a worker that has made way goes on when somebody urgent comes to wait for the job that it is in the
+/// Goal: a worker that has made way goes on when an urgent wait comes to need the job that it is in the
 /// middle of, for the job underneath, or for the scope that the job is part of. Method: the only worker makes
 /// way for a job that ends only when the background job has; then this thread waits for it.
 #[test]

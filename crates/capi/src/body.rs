@@ -271,8 +271,8 @@ pub unsafe extern "C" fn pl_context_system(context: *const pl_context) -> *mut p
 
 /// A point in a long background job at which it makes way for more urgent jobs: the worker rests here while
 /// these wait for one and none is idle, and another worker takes its place. `rested`, which may be null, is 1
-/// if it has rested, else 0. Call it once in 100 us or so. It costs some tens of nanoseconds where nothing
-/// waits. Hold no lock across it that an urgent job takes. In other jobs it does nothing.
+/// if it has rested, else 0. Call it once in 100 us or so. Hold no lock across it that an urgent job takes.
+/// In other jobs it does nothing.
 ///
 /// # Safety
 /// `context` is the one that the running body was called with. `rested` is null or points to an int.

@@ -68,7 +68,7 @@ kinds! {
     FrameEnd = 16, "frame-end";
     /// A private fork became a job that others can take.
     Promoted = 17, "promoted";
-    /// Every worker was blocked in a wait while other work was ready: a spare worker starts.
+    /// Every worker was blocked in a wait while other work was ready, or one made way: a spare worker starts.
     /// `arg`: its thread slot.
     Spare = 18, "spare";
     /// The number of workers was changed. `arg`: why (32 bits, see [`Resized`]), and the new number (32

@@ -10,13 +10,13 @@ use paceline::{Builder, Context, JobSystem};
 use workload::busy::Busy;
 
 use super::frame_pools::{Common, Framed, Pool, contestants, four_millis};
-use super::load::{mean_of, p99_of};
+use super::load::{by_round, mean_of, p99_of};
 use super::loops::Serial;
 use crate::case::{Case, Picture};
 use crate::frame_loop::{FrameLoop, Frames, Pieces};
 use crate::pools;
 use crate::row::Row;
-use crate::session::{Samples, Setup, interleave};
+use crate::session::{Setup, interleave};
 use crate::target::{Bound, Target};
 use crate::who::Who;
 
@@ -60,7 +60,7 @@ fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
     }
     let subjects = contestants(setup, &all, frames, sample);
     let samples = interleave(setup, ROW.name, setup.size(5, 1), subjects)?;
-    let times: Vec<(Who, Vec<Vec<f64>>)> = samples.iter().map(frames_of).collect();
+    let times: Vec<(Who, Vec<Vec<f64>>)> = samples.iter().map(by_round).collect();
     let shares = samples.iter().filter(|samples| has_jobs(samples.who));
     let shares = shares.map(|samples| (samples.who, samples.of[0].clone()));
 
@@ -138,7 +138,7 @@ fn beside_paceline(
             bake.schedule(move |cx| jobs.run_in_paceline(cx));
         }
     }
-    jobs.beside(&pool, frames, common.busy)
+    jobs.beside(&pool, frames)
 }
 
 fn beside_rayon(
@@ -154,7 +154,7 @@ fn beside_rayon(
     let target = second.as_ref().unwrap_or(&pool.0);
     std::thread::scope(|scope| {
         scope.spawn(|| jobs.feed(target));
-        jobs.beside(&pool, frames, common.busy)
+        jobs.beside(&pool, frames)
     })
 }
 
@@ -180,15 +180,10 @@ impl Jobs {
     }
 
     /// Runs the frames beside them, then ends them. Returns how long the frames took, with the pauses.
-    fn beside(
-        &self,
-        pool: &dyn Pieces,
-        frames: &FrameLoop,
-        busy: Busy,
-    ) -> Result<(Frames, Duration), String> {
+    fn beside(&self, pool: &dyn Pieces, frames: &FrameLoop) -> Result<(Frames, Duration), String> {
         let begun = Instant::now();
         let before = self.steps.load(Relaxed);
-        let ran = frames.run(pool, busy);
+        let ran = frames.run(pool, self.busy);
         let (took, steps) = (begun.elapsed(), self.steps.load(Relaxed) - before);
         self.is_over.store(true, Relaxed);
         while self.alive.load(Relaxed) > 0 {
@@ -239,16 +234,6 @@ impl Jobs {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
-}
-
-/// The frames of each run, which are the numbers of a sample after the first.
-fn frames_of(samples: &Samples) -> (Who, Vec<Vec<f64>>) {
-    let runs = samples.of[0].len();
-    let frames = |run: usize| samples.of[1..].iter().map(move |frame| frame[run]);
-    (
-        samples.who,
-        (0..runs).map(|run| frames(run).collect()).collect(),
-    )
 }
 
 #[cfg(test)]

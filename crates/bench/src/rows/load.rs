@@ -123,7 +123,7 @@ fn with_help(
 }
 
 /// The frames of each round, which are the numbers of a sample after the first.
-fn by_round(samples: &Samples) -> (Who, Vec<Vec<f64>>) {
+pub(super) fn by_round(samples: &Samples) -> (Who, Vec<Vec<f64>>) {
     let rounds = samples.of[0].len();
     let frames = |round: usize| samples.of[1..].iter().map(move |frame| frame[round]);
     let rounds = (0..rounds).map(|round| frames(round).collect());

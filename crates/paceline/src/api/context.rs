@@ -78,9 +78,9 @@ impl<P: Platform> Context<'_, P> {
     /// and now and then also beside work that never ends. Returns whether it has rested.
     ///
     /// Call it once in 100 µs or so: a frame waits for a core until the next call. If nothing waits it costs
-    /// some tens of nanoseconds, and two loads for each thread of the job system. It allocates only if the
-    /// worker rests. Hold no lock across it that an urgent job takes, since the job system does not see who
-    /// waits for a lock. In a job of another lane, in one that somebody urgent waits for, on a thread of the
+    /// some loads, and two more for each thread of the job system. It allocates only if the
+    /// worker rests. Hold no lock across it that an urgent job takes, since the job system does not see a
+    /// wait for a lock. In a job of another lane, in one that an urgent wait needs, on a thread of the
     /// program and on a slow core it does nothing.
     ///
     /// ```

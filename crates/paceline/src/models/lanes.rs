@@ -16,7 +16,7 @@ use crate::queues::Queue;
 use crate::store::{JobId, LaneFlags, Ticket};
 
 /// The deadline of a wait that runs nothing by itself.
-const LATER: Nanos = Nanos(u64::MAX - 1);
+pub(super) const LATER: Nanos = Nanos(u64::MAX - 1);
 
 const FORGOTTEN: &str = "a raised job is left in its old lane";
 
@@ -76,7 +76,7 @@ fn a_job_that_becomes_ready_is_raised() {
 
 /// The fence of the thread that raises is too weak, and that of a waiter.
 #[derive(Clone, Copy)]
-struct WeakAtRaiser;
+pub(super) struct WeakAtRaiser;
 
 impl Spoil for WeakAtRaiser {
     const ORDERED: bool = true;

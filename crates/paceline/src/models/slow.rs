@@ -64,7 +64,7 @@ impl Spoil for WeakAtPublisher {
 
 /// The fence between announcing that a worker sleeps and its last look is too weak.
 #[derive(Clone, Copy)]
-struct WeakAtWorker;
+pub(super) struct WeakAtWorker;
 
 impl Spoil for WeakAtWorker {
     const ORDERED: bool = true;

@@ -7,18 +7,16 @@
 //! bugs: the fence of each side too weak; a worker that rests without having looked. (The fence of a spare
 //! that leaves is in `workers`.)
 
-use event::Nanos;
 use platform::{Lane, Omission, Ordering, Platform};
 
+use super::lanes::{LATER, WeakAtRaiser};
+use super::slow::WeakAtWorker;
 use super::workers::{PUBLISHER, WORKER, with_spare};
 use super::{Ordered, Site, Spoil, Spoiled, check, must_find, together};
 use crate::WaitPolicy;
 use crate::store::LaneFlags;
 use crate::work::Context;
 use crate::work::thread_slot::Running;
-
-/// The deadline of a wait that runs nothing by itself.
-const LATER: Nanos = Nanos(u64::MAX - 1);
 
 /// The thread is in the background from here on. Nothing is undone: the checker can cut an execution short
 /// here, and then nothing of it may be touched any more.
@@ -60,18 +58,6 @@ impl Spoil for WeakAtYielder {
     }
 }
 
-/// The fence between announcing that a worker sleeps and its last look is too weak.
-#[derive(Clone, Copy)]
-struct WeakAtSleeper;
-
-impl Spoil for WeakAtSleeper {
-    const ORDERED: bool = true;
-    const FILE: &'static str = "idle/mod.rs";
-    fn fence(_: Ordering) -> Ordering {
-        Ordering::AcqRel // Partner: the fence of the worker that makes way.
-    }
-}
-
 /// The worker rests without having looked whether another one works in its place.
 #[derive(Clone, Copy)]
 struct RestsBlindly;
@@ -87,7 +73,7 @@ fn with_a_weaker_fence_at_either_side_it_rests_for_ever() {
         make_way_beside_a_sleeper(Spoiled::<WeakAtYielder>::HERE, 0);
     });
     must_find("deadlock", 2, || {
-        make_way_beside_a_sleeper(Spoiled::<WeakAtSleeper>::HERE, 0);
+        make_way_beside_a_sleeper(Spoiled::<WeakAtWorker>::HERE, 0);
     });
 }
 
@@ -134,18 +120,6 @@ fn a_raise_has_it_go_on() {
     check(2, 2, |first| {
         make_way_while_raised(Spoiled::<Ordered>::HERE, first)
     });
-}
-
-/// The fence of the thread that raises is too weak.
-#[derive(Clone, Copy)]
-struct WeakAtRaiser;
-
-impl Spoil for WeakAtRaiser {
-    const ORDERED: bool = true;
-    const FILE: &'static str = "lanes/raise.rs";
-    fn fence(_: Ordering) -> Ordering {
-        Ordering::AcqRel // Partner: the fence of the worker that makes way.
-    }
 }
 
 #[test]

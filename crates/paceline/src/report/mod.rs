@@ -234,7 +234,7 @@ pub struct LiveThread {
 pub enum LiveThreadKind {
     /// A worker.
     Worker,
-    /// A spare, which works while all workers are blocked in waits.
+    /// A spare, which works while all workers are blocked in waits, or one has made way.
     Spare,
     /// A thread of the program's.
     Outside,

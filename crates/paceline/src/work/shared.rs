@@ -9,7 +9,7 @@ use platform::{Atomic, Late, Padded, Platform};
 use super::checks::Checks;
 use super::context::Context;
 use super::ending::EndOfSystem;
-use super::lanes::{Lanes, Whom};
+use super::lanes::{Lanes, Yielded};
 use super::range::RangeBlock;
 use super::report::LongWaits;
 use super::slow::Slow;
@@ -106,7 +106,7 @@ pub(crate) trait TokenTable<P: Platform>: Send + Sync {
 }
 
 /// Has workers go on that have made way; see `lanes/yields.rs`.
-type Resume<P> = for<'c, 'a> fn(&'c Context<'a, P>, Whom) -> bool;
+type Resume<P> = for<'c, 'a> fn(&'c Context<'a, P>, Yielded) -> bool;
 
 /// The most ranges that several threads run at a time. Further ranges stay on their thread.
 const BLOCKS_MAX: u32 = 1 << 12;

@@ -60,7 +60,8 @@ impl<P: Platform> Builder<P> {
     /// The number of spare workers that there may be: from 0 to [`SPARES_MAX`](crate::SPARES_MAX), 256 by
     /// default.
     ///
-    /// A spare is a further thread that works while every worker waits inside a job and other work is ready.
+    /// A spare is a further thread that works while every worker waits inside a job and other work is ready,
+    /// or in place of a worker that has made way at a [`checkpoint`](crate::Context::checkpoint).
     /// If all of them wait, too, ready work has to wait for one of these waits to end; see
     /// [`on_stuck`](Builder::on_stuck). A spare is started when it is first needed.
     ///

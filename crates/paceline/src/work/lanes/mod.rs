@@ -48,7 +48,7 @@ use crate::queues::Queue;
 use crate::store::{LaneFlags, Slot, Ticket};
 
 pub(crate) use state::{BackgroundPlace, Lanes};
-pub(crate) use yielders::Whom;
+pub(crate) use yielders::Yielded;
 
 impl<P: Platform> Context<'_, P> {
     /// The lane in which this thread works, which is that of the job that runs here: what it waits for is

@@ -7,7 +7,7 @@ use crate::store::Ticket;
 
 /// The workers that are to go on.
 #[derive(Clone, Copy)]
-pub(crate) enum Whom {
+pub(crate) enum Yielded {
     /// The one that made way first.
     First,
     /// The same, on the CPU of the calling thread, which is about to rest.

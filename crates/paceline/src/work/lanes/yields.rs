@@ -4,7 +4,7 @@
 //! its place. More urgent jobs must not run on top of the body: they might wait for what it holds.
 //!
 //! A worker that has made way counts as blocked. There is a spare for each (`workers/spares.rs`), and the
-//! spare leaves when the worker goes on. Who has it go on:
+//! spare leaves when the worker goes on. It is told to go on by
 //! - a worker that finds nothing else, before it goes to sleep, and now and then a worker that does
 //!   (`worker.rs`, fairness). As long as one has made way, no worker takes a job from the backlog;
 //! - a thread that raises one of the jobs that it is in the middle of;
@@ -32,7 +32,7 @@ use event::{EventKind, Nanos};
 use platform::{Omission, Ordering, Parker, Platform};
 
 use super::Context;
-use super::yielders::Whom;
+use super::yielders::Yielded;
 use crate::queues::{Fenced, IdleWord};
 use crate::store::{LaneFlags, Ticket};
 use crate::work::thread_slot::ThreadKind;
@@ -49,7 +49,7 @@ impl<P: Platform> Context<'_, P> {
         }
         if self.own(|own| !std::mem::replace(&mut own.is_lender, true)) {
             // Refused: it is there already.
-            _ = self.shared.resume.set(|cx, whom| cx.have_go_on(whom));
+            _ = self.shared.resume.set(|cx, yielded| cx.have_go_on(yielded));
             self.count_as_lender(true);
         }
         self.shared.is_short_of_workers() && self.rest_out_of_the_way()
@@ -138,8 +138,12 @@ impl<P: Platform> Context<'_, P> {
     /// one. For a fast worker. `rests`: this one has nothing else to do.
     #[inline]
     pub(crate) fn resume_yielder(&self, rests: bool) -> bool {
-        let whom = if rests { Whom::InPlace } else { Whom::First };
-        self.shared.lanes.yielders().count() > 0 && self.resume(whom)
+        let yielded = if rests {
+            Yielded::InPlace
+        } else {
+            Yielded::First
+        };
+        self.shared.lanes.yielders().count() > 0 && self.resume(yielded)
     }
 
     /// Jobs were raised, and a fence came after that: the workers that have made way in the middle of them go
@@ -147,37 +151,37 @@ impl<P: Platform> Context<'_, P> {
     #[inline]
     pub(crate) fn resume_raised_yielders(&self) {
         if self.shared.lanes.yielders().count() > 0 {
-            self.resume(Whom::Raised);
+            self.resume(Yielded::Raised);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn resume(&self, whom: Whom) -> bool {
+    fn resume(&self, yielded: Yielded) -> bool {
         // Acquire, partner: the Release store of the count, which the caller has read. What is called was put
         // in before the first worker was listed.
         P::fence(Ordering::Acquire);
         self.shared
             .resume
             .get()
-            .is_some_and(|resume| resume(self, whom))
+            .is_some_and(|resume| resume(self, yielded))
     }
 
-    /// Has the workers go on that are meant. Returns whether there was one.
-    fn have_go_on(&self, whom: Whom) -> bool {
+    /// Tells the workers that are meant to go on. Returns whether there was one.
+    fn have_go_on(&self, yielded: Yielded) -> bool {
         let yielders = self.shared.lanes.yielders();
-        match whom {
-            Whom::First | Whom::InPlace => {
+        match yielded {
+            Yielded::First | Yielded::InPlace => {
                 let first = yielders.remove(None);
                 if let Some(thread) = first {
-                    if let Whom::InPlace = whom {
+                    if let Yielded::InPlace = yielded {
                         self.shared.adapt.hands_over(self, thread as usize);
                     }
                     self.note_resumed(thread);
                 }
                 first.is_some()
             }
-            Whom::Raised => {
+            Yielded::Raised => {
                 let is_raised = |job: Ticket| {
                     !job.is_none() && self.graph().lane_of(job) != LaneFlags::BACKGROUND
                 };
