@@ -4,5 +4,6 @@
 mod cases;
 mod cost;
 mod oracle;
+mod order;
 mod parts;
 mod random;

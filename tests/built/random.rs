@@ -1,9 +1,9 @@
 //! Goal: each run of a graph keeps the order of all edges, runs each node once or not at all, as conditions
-//! and failures say, and leaves what a serial run would leave; whichever call begins it.
-//! Method: random graphs with declared accesses, missing edges added, conditions, sync points, loops, steps
-//! for the main thread, and panics; several runs of each, on simulated threads under random orders of steps,
-//! where a lost job or wake-up is a deadlock and no worker idles beside work, and on the machine; against the
-//! oracle.
+//! and failures say, and leaves what a serial run would leave; whichever call begins it. Method: random
+//! graphs with declared accesses, missing edges added, conditions, sync points, loops, steps for the main
+//! thread, panics, and the order of what hangs on a node switched on and off; several runs of each, on
+//! simulated threads under random orders of steps, where a lost job or wake-up is a deadlock and no worker
+//! idles beside work, and on the machine; against the oracle.
 
 use std::sync::Arc;
 
@@ -178,9 +178,13 @@ fn build<P: Platform>(js: &JobSystem<P>, notes: &Arc<Notes>) -> BuiltGraph<'stat
 fn program<P: Platform>(js: &JobSystem<P>, random: &mut Random, panics: u64) {
     let notes = Arc::new(Notes::new(Plan::generate(random, panics)));
     let mut graph = build(js, &notes);
+    let toggles = *random.pick(&[0, 0, 100, 30]);
     let (mut world, mut serial) = (Box::new(World::new()), World::new().fields());
     for _ in 0..RUNS {
         notes.run_serially(&mut serial);
+        if toggles > 0 {
+            graph.critical_first(random.chance(toggles));
+        }
         let result = match random.below(4) {
             0 => graph.try_run(&mut world),
             1 => js.enter(|cx| graph.try_run_in(cx, &mut world)),

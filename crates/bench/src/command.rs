@@ -98,6 +98,8 @@ enum Name {
     Graph,
     /// Graphs of 500 and 50 000 jobs without work
     Build,
+    /// Graphs in which it matters which job is begun first
+    Order,
     /// Scheduling jobs that declare what they touch, checked and not
     Safety,
     /// One job to sleeping workers

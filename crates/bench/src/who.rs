@@ -12,6 +12,11 @@ pub(crate) enum Who {
     Paceline,
     /// A graph that is built once ([`paceline::BuiltGraph`]).
     PacelineBuilt,
+    /// The same, beginning the jobs with the longest way ahead
+    /// ([`critical_first`](paceline::BuiltGraph::critical_first)).
+    PacelineCritical,
+    /// A control: the same with all jobs in one queue, oldest first.
+    PacelineQueue,
     /// Jobs that declare what they touch are checked when they are scheduled.
     PacelineChecked,
     /// A control: workers stay where the kernel puts them.
@@ -64,6 +69,8 @@ impl Who {
             Who::PlainThreads => "plain threads",
             Who::Paceline => "paceline",
             Who::PacelineBuilt => "paceline, built once",
+            Who::PacelineCritical => "paceline, critical first",
+            Who::PacelineQueue => "paceline, in a queue",
             Who::PacelineChecked => "paceline, checked",
             Who::PacelineUnsteered => "paceline, steering off",
             Who::PacelineSpinning => "paceline, steering off, waker spinning",
@@ -89,6 +96,8 @@ impl Who {
             Who::Serial | Who::Floor | Who::PlainThreads | Who::Tbb => None,
             Who::Paceline
             | Who::PacelineBuilt
+            | Who::PacelineCritical
+            | Who::PacelineQueue
             | Who::PacelineChecked
             | Who::PacelineUnsteered
             | Who::PacelineSpinning
@@ -125,6 +134,7 @@ impl Who {
                 | Who::PacelineQuiet
                 | Who::PacelineAlone
                 | Who::PacelineUnasked
+                | Who::PacelineQueue
                 | Who::RayonSpinning
                 | Who::RayonPinned
         )

@@ -179,6 +179,11 @@ impl Tuning {
     /// Every this many jobs a worker looks elsewhere before it takes the newest of its own, so that jobs
     /// which keep making jobs cannot shut all others out. (Go uses the same number.)
     pub(crate) const FAIRNESS: u32 = 61;
+    /// Jobs of a graph are put in order if they take at least so long in the mean: the turn at the shared
+    /// queue then costs some percent of them.
+    pub(crate) const RANK: Nanos = Nanos(4_000);
+    /// The same for each thread: the turns of all threads at that queue follow each other.
+    pub(crate) const RANK_TURN: Nanos = Nanos(400);
     /// Private forks that a thread keeps on offer. A fork list serves thieves from its old end, and each
     /// steal takes half of the rest of the tree, so a few are as good as all of them. Joins beyond that run
     /// both halves in place.

@@ -82,6 +82,8 @@ fn colour(who: Who) -> RGBColor {
         | Who::PacelineUnsliced
         | Who::PacelineQuiet
         | Who::PacelineBuilt
+        | Who::PacelineCritical
+        | Who::PacelineQueue
         | Who::PacelineChecked
         | Who::PacelineAlone
         | Who::PacelineHalf

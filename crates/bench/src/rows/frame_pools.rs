@@ -192,7 +192,9 @@ pub(super) fn with_pool<R: Send>(
         })),
         Who::Tbb => Err("has no pool in this process".into()),
         Who::PacelineQuiet => Err("only submits".into()),
-        Who::PacelineBuilt => Err("only runs graphs".into()),
+        Who::PacelineBuilt | Who::PacelineCritical | Who::PacelineQueue => {
+            Err("only runs graphs".into())
+        }
         Who::PacelineChecked => Err("only schedules".into()),
         Who::PacelineAlone | Who::PacelineHalf | Who::PacelineUnasked | Who::RayonTwoPools => {
             Err("only runs beside long jobs".into())

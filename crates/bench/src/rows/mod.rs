@@ -10,6 +10,7 @@ mod idle;
 mod join;
 mod load;
 mod loops;
+mod order;
 mod safety;
 mod short;
 mod simulator;
@@ -30,6 +31,7 @@ pub(super) const ROWS: &[Row] = &[
     slices::ROW,
     graph::ROW,
     build::ROW,
+    order::ROW,
     safety::ROW,
     submit::ROW,
     frame::ROW,

@@ -1,10 +1,10 @@
 //! Goal: a job that is raised, and all that it waits for, is in the queue of its new lane in the end,
 //! whatever happens to it meanwhile: it becomes ready, it gets another predecessor, it begins and waits for
 //! something. A raise that comes when the job is over loses nothing of the slot's next job. Method: one
-//! thread raises a job, by the real code of `lanes`. Another thread makes it ready; adds an edge to it; runs
-//! it, and its body says that it waits; ends it, and makes another one. Then the queues are looked through.
-//! Bounds: two threads, one or two jobs, two preemptions. Planted bugs: the fence of either side too weak,
-//! and the second look of the maker left out.
+//! thread raises a job, by the real code of `lanes`. Another thread makes it ready, with a rank or without;
+//! adds an edge to it; runs it, and its body says that it waits; ends it, and makes another one. Then the
+//! queues are looked through. Bounds: two threads, one or two jobs, two preemptions. Planted bugs: the fence
+//! of either side too weak, and the second look of the maker left out.
 
 use std::panic::Location;
 
@@ -13,7 +13,7 @@ use platform::{Atomic, Lane, Omission, Ordering, Platform};
 
 use super::{Notes, Ordered, Part, Site, Spoil, Spoiled, check, held_job, must_find, together};
 use crate::queues::Queue;
-use crate::store::{JobId, LaneFlags, Ticket};
+use crate::store::{JobId, LaneFlags, Rank, Ticket};
 
 /// The deadline of a wait that runs nothing by itself.
 pub(super) const LATER: Nanos = Nanos(u64::MAX - 1);
@@ -72,6 +72,39 @@ fn a_job_that_becomes_ready_is_raised() {
             made_ready(Spoiled::<Ordered>::HERE, lanes, first);
         });
     }
+}
+
+/// A job with a rank becomes ready.
+fn ranked<P: Platform>(platform: P, first: usize) {
+    let site = Site::new(platform, 4, 2);
+    let context = site.context(1);
+    site.shared.lanes.note_use(Lane::Frame);
+    context.note_ranks();
+    let job = held_job(&context);
+    let maker = {
+        let site = site.clone();
+        Box::new(move || {
+            let context = site.context(1);
+            context.graph().make_ready_here(job, site.shared.slot(job));
+            context.queue_ranked(job, Rank::of(Nanos(100)));
+            context.announce_ranked(1, job);
+        })
+    };
+    let raiser = raiser(&site, job, Lane::Frame);
+    together(first, [raiser, maker]);
+    assert!(is_queued(&site, job, Lane::Frame), "{FORGOTTEN}");
+}
+
+#[test]
+fn a_ranked_job_that_becomes_ready_is_raised() {
+    check(2, 2, |first| ranked(Spoiled::<Ordered>::HERE, first));
+}
+
+#[test]
+fn without_a_fence_or_a_second_look_a_ranked_job_is_not_raised() {
+    must_find(FORGOTTEN, 2, || ranked(Spoiled::<LooksOnce>::HERE, 0));
+    must_find(FORGOTTEN, 2, || ranked(Spoiled::<WeakAtPublisher>::HERE, 0));
+    must_find(FORGOTTEN, 2, || ranked(Spoiled::<WeakAtRaiser>::HERE, 0));
 }
 
 /// The fence of the thread that raises is too weak, and that of a waiter.

@@ -4,10 +4,12 @@
 pub(crate) mod deque;
 pub(crate) mod idle;
 mod injector;
+mod ranked;
 
 pub(crate) use deque::{Deque, STEAL_MAX};
 pub(crate) use idle::{Fenced, Fences, Idle, IdleWord, THREAD_SLOTS_MAX};
 pub(crate) use injector::Injector;
+pub(crate) use ranked::RankedQueue;
 
 /// The queue of a thread into which new tickets go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

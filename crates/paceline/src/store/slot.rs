@@ -175,8 +175,8 @@ pub(crate) struct Slot<P: Platform> {
     /// The label's number.
     pub(crate) label: P::AtomicU32,
     /// Running: the thread slot that claimed the job, from when that thread has stored it. Open: the block
-    /// with the range's words. Before that [`Slot::NOWHERE`]. Of a scope: the block of its links in which the
-    /// next free place is looked for.
+    /// with the range's words. Before that [`Slot::NOWHERE`], or the job's [`Rank`](super::Rank). Of a scope:
+    /// the block of its links in which the next free place is looked for.
     pub(crate) place: P::AtomicU32,
     /// Jobs with a handle: which sides still need the slot, and where the result is; see `holders`.
     pub(crate) holders: P::AtomicU32,

@@ -11,7 +11,7 @@ use event::Nanos;
 use platform::{Os, Platform, SharedCell};
 
 use super::shared::Shared;
-use super::thread_slot::{Own, ThreadSlot};
+use super::thread_slot::{Own, ThreadKind, ThreadSlot};
 use crate::graph::OnGraph;
 use crate::store::Ticket;
 
@@ -133,6 +133,15 @@ impl<'a, P: Platform> Context<'a, P> {
             frame = outer;
         }
         false
+    }
+
+    /// Whether this is a worker that takes its next ticket when the job that runs here is over: no wait lies
+    /// underneath.
+    pub(crate) fn goes_on_with_next(&self) -> bool {
+        let frame = self.own(|own| own.frame);
+        // SAFETY: as in `current_job`.
+        let is_outermost = !frame.is_null() && unsafe { (*frame).outer.is_null() };
+        is_outermost && self.thread.kind != ThreadKind::Guest
     }
 
     /// Whether the thread is inside code of the program's that the job system has called.

@@ -89,7 +89,7 @@ impl<P: Platform> Context<'_, P> {
 
     /// `alert_watchers` wakes the waiters that want one of the tickets.
     #[cold]
-    fn notify_idle(&self, now: IdleWord, fresh: u32, alert_watchers: &dyn Fn()) {
+    pub(super) fn notify_idle(&self, now: IdleWord, fresh: u32, alert_watchers: &dyn Fn()) {
         let idle = &self.shared.idle;
         if now.wants_work() {
             idle.bump();

@@ -26,7 +26,7 @@ use crate::policy::{SpinPolicy, WakeCost};
 use crate::queues::{Idle, Injector};
 use crate::record::Recorder;
 use crate::stats::Stats;
-use crate::store::{CancelToken, LINK_BLOCKS_MAX, Labels, Links, Slab, Slot, Ticket};
+use crate::store::{CancelToken, LINK_BLOCKS_MAX, Labels, Links, Rank, Slab, Slot, Ticket};
 
 /// What all threads share. (Programs know another [`Shared`](crate::Shared).)
 pub(crate) use self::SystemState as Shared;
@@ -44,6 +44,8 @@ pub(crate) struct SystemState<P: Platform> {
     pub(crate) lanes: Lanes<P>,
     /// Made with the first token.
     pub(crate) tokens: Late<Box<dyn TokenTable<P>>>,
+    /// Made with the first graph that begins first what holds up the rest.
+    pub(crate) ranked: Late<Box<dyn RankedJobs<P>>>,
     pub(crate) slow: Slow<P>,
     pub(crate) workers: WorkerThreads<P>,
     pub(crate) adapt: Adapt<P>,
@@ -103,6 +105,38 @@ pub(crate) trait TokenTable<P: Platform>: Send + Sync {
 
     #[cfg(test)]
     fn len(&self) -> usize;
+}
+
+/// The jobs with a rank that are ready; see `lanes/ranks.rs`.
+pub(crate) trait RankedJobs<P: Platform>: Send + Sync {
+    /// The greatest rank, or [`Rank::NONE`].
+    fn best(&self) -> Rank;
+
+    /// How many there are.
+    fn len(&self) -> usize;
+
+    /// The caller announces it.
+    fn push(&self, job: Ticket, rank: Rank);
+
+    /// Takes the best one, for a thread that may have kept a better one in its deque: only if it goes before
+    /// that.
+    fn next(&self, cx: &Context<'_, P>) -> Option<Ticket>;
+
+    /// The same of those that `wanted` accepts.
+    fn next_of(
+        &self,
+        cx: &Context<'_, P>,
+        wanted: &mut dyn FnMut(Ticket) -> bool,
+    ) -> Option<Ticket>;
+
+    /// Other threads may join an open range, before jobs of lesser ranks. Announces it.
+    fn invite(&self, cx: &Context<'_, P>, job: Ticket, rank: Rank);
+
+    /// Takes the best one of those that `wanted` accepts, whatever this thread has kept.
+    fn take(&self, wanted: &mut dyn FnMut(Ticket) -> bool) -> Option<Ticket>;
+
+    /// Calls `look` with each of them, in no order, until it returns true. Returns whether it did.
+    fn scan(&self, look: &mut dyn FnMut(Ticket) -> bool) -> bool;
 }
 
 /// Has workers go on that have made way; see `lanes/yields.rs`.
@@ -166,6 +200,7 @@ impl<P: Platform> Shared<P> {
             injector,
             lanes,
             tokens: Late::empty(),
+            ranked: Late::empty(),
             slow,
             workers,
             adapt: parts.adapt,
@@ -210,9 +245,16 @@ impl<P: Platform> Shared<P> {
     fn has_foreground(&self) -> bool {
         !self.injector.is_empty()
             || !self.lanes.front.is_empty()
+            || self.has_ranked()
             || self.threads.iter().any(|thread| {
                 thread.deque.len() > 0 || thread.inbox.as_ref().is_some_and(|inbox| inbox.len() > 0)
             })
+    }
+
+    /// Whether a job with a rank is ready.
+    fn has_ranked(&self) -> bool {
+        let ranked = self.ranked.get();
+        ranked.is_some_and(|ranked| ranked.best() != Rank::NONE)
     }
 
     /// Whether a ticket before the background is in a queue, and no worker is idle that would take it.

@@ -25,7 +25,7 @@ use crate::policy::SpinHabit;
 use crate::queues::Deque;
 use crate::record::RecordLocal;
 use crate::stats::Counters;
-use crate::store::{LaneFlags, Ticket};
+use crate::store::{LaneFlags, Rank, Ticket};
 
 /// What kind of thread has a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,6 +92,8 @@ pub(crate) struct Own {
     pub(crate) frame: *const Running,
     /// The lane in which the innermost job that runs here was made: jobs that it makes are made in it, too.
     pub(crate) lane: LaneFlags,
+    /// The rank of the innermost job of a graph that runs here: helpers of its loops come by that.
+    pub(crate) rank: Rank,
     /// A worker's place among those that run background jobs.
     pub(crate) place: BackgroundPlace,
     /// Below this address the thread's stack is kept in reserve; see `wait/stack.rs`.
@@ -178,6 +180,7 @@ impl<P: Platform> ThreadSlot<P> {
                 adapt: AdaptLocal::new(),
                 frame: std::ptr::null(),
                 lane: LaneFlags::NORMAL,
+                rank: Rank::NONE,
                 place: BackgroundPlace::None,
                 stack_limit: 0,
                 unsignalled: 0,

@@ -77,8 +77,8 @@ impl<P: Platform> Context<'_, P> {
         {
             return Some(ticket);
         }
-        if self.shared.lanes.front_is_used()
-            && let Some(ticket) = self.next_from_front()
+        if self.shared.lanes.some_go_first()
+            && let Some(ticket) = self.next_of_the_first()
         {
             return Some(ticket);
         }
@@ -146,6 +146,7 @@ impl<P: Platform> Context<'_, P> {
         let front = self.take_from_front();
         // The end of a scope may have made something ready here.
         front
+            .or_else(|| self.ranked()?.next(self))
             .or_else(|| self.thread.deque.take_newest())
             .or_else(|| self.take_from_injector())
             .or_else(|| self.take_from_inboxes())

@@ -121,6 +121,11 @@ impl<P: Platform> BuiltScene<P> {
         }
     }
 
+    /// Whether the jobs of which more hangs go first: see [`BuiltGraph::critical_first`].
+    pub fn critical_first(&mut self, on: bool) {
+        self.built.critical_first(on);
+    }
+
     /// Runs the next frame and returns when all its jobs are over.
     ///
     /// # Panics

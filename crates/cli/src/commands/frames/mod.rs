@@ -55,7 +55,8 @@ pub(crate) struct FramesArguments {
     /// A graph by its name or file, instead of the generated 500 jobs of source 001
     ///
     /// A file looks like {"jobs": [{"label": "a", "us": 10}, {"label": "b", "pieces": 64, "us": 5,
-    /// "after": ["a"]}], "syncs": [{"after": "b", "wait_for": "a"}]}. Known names: gitoxide-build.
+    /// "after": ["a"]}], "syncs": [{"after": "b", "wait_for": "a"}]}. Known names:
+    /// gitoxide-build, late-chain.
     #[arg(long, value_name = "F.json|NAME")]
     graph: Option<String>,
     /// A Wavefront OBJ file for the statues of scene raster, instead of the head of Suzanne

@@ -135,6 +135,39 @@ impl<D: Resources + ?Sized, P: Platform> BuiltGraph<'_, D, P> {
         }
     }
 
+    /// Whether a job that is ready goes before others if more hangs on it: if the jobs that can only come
+    /// after it, one after the other, take longer. It is off at first.
+    ///
+    /// Work-stealing begins jobs in an order that is good for the caches. If few threads can run, and a long
+    /// chain of jobs begins late, the run takes up to twice as long as it needs. With this, threads take the
+    /// job with the longest way ahead, by the times of the last runs: the first four runs are timed, and then
+    /// one in eight, which reads the clock twice a job. The order follows when a job takes an eighth more or
+    /// less than before. It is that of the normal lane: jobs [of other lanes](crate::GraphJob::lane) are not
+    /// affected.
+    ///
+    /// Such a job passes through a queue that all threads share. That is worth it for jobs of some
+    /// microseconds and more. In a graph of shorter ones only those that hold up the run pass through it.
+    ///
+    /// Allocates now; runs do not. (The order is that of HEFT: Topcuoglu, Hariri and Wu, 2002.)
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let mut graph = js.graph("frame");
+    /// for _ in 0..100 {
+    ///     graph.job("particles").run(|_| ());
+    /// }
+    /// let skin = graph.job("skin").run(|_| ());
+    /// graph.job("shadows").after(skin).run(|_| ()); // These two are begun at once, when they were timed.
+    /// let mut graph = graph.build();
+    /// graph.critical_first(true);
+    /// for _frame in 0..10 {
+    ///     graph.run(&mut ());
+    /// }
+    /// ```
+    pub fn critical_first(&mut self, on: bool) {
+        self.built.set_ranked(on);
+    }
+
     /// All nodes on that way.
     pub(super) fn critical_nodes(&self) -> Vec<usize> {
         let checked = &self.shape.checked;

@@ -4,6 +4,7 @@
 
 mod main_steps;
 mod node;
+mod ranking;
 mod timing;
 
 use std::panic::Location;
@@ -19,6 +20,7 @@ use crate::store::{Label, LabelId, LaneFlags, Slot, Ticket};
 
 use main_steps::MainSteps;
 use node::Passed;
+use ranking::Ranking;
 pub(crate) use timing::Timing;
 
 /// The body of a node: gets the places of the run's data, and says whether the node is true. (Only that of a
@@ -64,6 +66,9 @@ struct BuiltNode<'b, P: Platform> {
     has_body: bool,
     /// Touched by the thread that runs the node, of which there is one a run.
     body: P::Cell<Option<NodeBody<'b, P>>>,
+    /// Its [`Rank`](crate::store::Rank), and that of loops in its body. Written before a run.
+    rank: P::AtomicU32,
+    rank_of_loops: P::AtomicU32,
 }
 
 const _: () = assert!(size_of::<BuiltNode<'_, Os>>() == 64);
@@ -120,16 +125,18 @@ pub(crate) struct Built<'b, P: Platform> {
     run: P::AtomicU64,
     /// The flags of the lane of the job that runs the graph, for the nodes that say none.
     lane: P::AtomicU32,
-    /// Whether bodies are timed.
-    is_timed: P::AtomicU32,
+    /// Whether bodies are timed: [`MEASURES`](Built::MEASURES), [`LEARNS`](Built::LEARNS).
+    timed: P::AtomicU32,
+    /// Touched by the thread that has the graph to itself, between runs.
+    ranking: P::Cell<Option<Box<Ranking>>>,
     /// Where the data of the run lies.
     places: P::Cell<Vec<Place>>,
 }
 
 // SAFETY: the words are atomic. A body and a timing are touched by the one thread that runs their node, and
-// the edges order the runs of it. The places are written by the thread that has the graph to itself, before
-// the run, and read in it. Bodies are Send. What the places lead to may be sent or shared, as far as bodies
-// do it (the accesses demand it).
+// the edges order the runs of it. The places and the ranking are written by the thread that has the graph to
+// itself, before the run, and read in it. Bodies are Send. What the places lead to may be sent or shared, as
+// far as bodies do it (the accesses demand it).
 unsafe impl<P: Platform> Sync for Built<'_, P> {}
 // SAFETY: as above.
 unsafe impl<P: Platform> Send for Built<'_, P> {}
@@ -172,7 +179,8 @@ impl<'b, P: Platform> Built<'b, P> {
             main: MainSteps::new(),
             run: P::AtomicU64::new(0),
             lane: P::AtomicU32::new(0),
-            is_timed: P::AtomicU32::new(0),
+            timed: P::AtomicU32::new(0),
+            ranking: P::Cell::new(None),
             places: P::Cell::new(Vec::new()),
         }
     }
@@ -233,6 +241,7 @@ impl<'b, P: Platform> Built<'b, P> {
         // SAFETY: no node of this graph runs: the caller has it to itself.
         unsafe {
             self.places.with_mut(|kept| *kept = places);
+            self.rank_for_run(cx);
         }
         // Relaxed, both: published with the nodes.
         self.run.store(run.0, Ordering::Relaxed);
@@ -242,6 +251,7 @@ impl<'b, P: Platform> Built<'b, P> {
             self.is_ready(cx, root, &mut passed);
         }
         cx.in_frame(run, || self.pass_all(cx, &mut passed));
+        self.keep(cx, passed, false);
         graph.finished_in(run, Queue::Own);
         graph.flush_finished();
         cx.wake_for_all();
@@ -273,10 +283,21 @@ impl<'b, P: Platform> Built<'b, P> {
         unsafe { self.places.with_mut(|kept| std::mem::take(&mut *kept)) }
     }
 
+    /// In `timed`: for the program.
+    const MEASURES: u32 = 1;
+    /// In `timed`: for the order of the nodes.
+    const LEARNS: u32 = 2;
+
     /// Whether bodies are timed from the next run on. For a caller that has the graph to itself.
     pub(crate) fn set_timed(&self, is_timed: bool) {
-        // Relaxed: published with the nodes of the next run.
-        self.is_timed.store(u32::from(is_timed), Ordering::Relaxed);
+        self.set_flag(Self::MEASURES, is_timed);
+    }
+
+    fn set_flag(&self, flag: u32, is_set: bool) {
+        // Relaxed, both: published with the nodes of the next run.
+        let others = self.timed.load(Ordering::Relaxed) & !flag;
+        let flags = others | if is_set { flag } else { 0 };
+        self.timed.store(flags, Ordering::Relaxed);
     }
 
     /// The timing of a node.
@@ -310,6 +331,8 @@ impl<'b, P: Platform> BuiltNode<'b, P> {
             is_on_main: plan.is_on_main,
             has_body: plan.body.is_some(),
             body: P::Cell::new(plan.body),
+            rank: P::AtomicU32::new(0),
+            rank_of_loops: P::AtomicU32::new(0),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::access::Places;
 use crate::border::{Payload, caught};
 use crate::graph::Ending;
 use crate::queues::Queue;
-use crate::store::{Body, BodyTable, Slot, Ticket};
+use crate::store::{Body, BodyTable, LaneFlags, Rank, Slot, Ticket};
 use crate::work::context::Context;
 
 /// How a node ended, for those that come after it.
@@ -28,13 +28,22 @@ pub(super) enum Ended {
 pub(super) struct Passed {
     /// The first one, plus one.
     first: u32,
+    /// The best of those with a rank.
+    kept: Option<(Rank, Ticket)>,
+    /// How many of the others are in the front queue, and not announced.
+    queued: u32,
     /// The job whose end made them ready, if it was one: what comes after them comes after it.
     by: Ticket,
 }
 
 impl Passed {
     pub(super) fn new(by: Ticket) -> Passed {
-        Passed { first: 0, by }
+        Passed {
+            first: 0,
+            kept: None,
+            queued: 0,
+            by,
+        }
     }
 }
 
@@ -84,15 +93,21 @@ impl<'b, P: Platform> Built<'b, P> {
         let flags = slot.flags.load(Ordering::Relaxed);
         cx.thread.counters.jobs.add(1);
         cx.body_begins(job, slot);
+        // Relaxed: published with the nodes of the run.
+        let rank = Rank(self.node(node).rank_of_loops.load(Ordering::Relaxed));
+        let outer = cx.own(|own| std::mem::replace(&mut own.rank, rank));
         let called = self.call(cx, node);
+        cx.own(|own| own.rank = outer);
         cx.body_has_ended(job, slot);
         let how = ended(&called);
         let ending = called.map_or_else(Ending::Panicked, |_| Ending::Done);
         graph.finish_uncounted(job, slot, flags, ending, Queue::Own);
+        let takes_next = cx.goes_on_with_next();
         cx.in_frame(run, || {
             let mut passed = Passed::new(job);
             self.release_successors(cx, node, how, &mut passed);
             self.pass_all(cx, &mut passed);
+            self.keep(cx, passed, takes_next);
         });
         if P::OMITS != Some(Omission::AnnounceFan) && cx.own(|own| own.fresh) > 1 {
             // Several threads can go on: `after_job` wakes them at once. Otherwise one is woken when this
@@ -107,8 +122,8 @@ impl<'b, P: Platform> Built<'b, P> {
     fn call(&self, cx: &Context<'_, P>, number: u32) -> Result<bool, Payload> {
         let node = self.node(number);
         // Relaxed: published with the nodes of the run.
-        let is_timed = self.is_timed.load(Ordering::Relaxed) != 0;
-        let begun = is_timed.then(|| cx.shared.platform.now());
+        let timed = self.timed.load(Ordering::Relaxed);
+        let begun = (timed != 0).then(|| cx.shared.platform.now());
         // SAFETY: the places were written before the run, and nothing writes them while it lasts.
         let places = unsafe { self.places.with(|places| &*places) };
         // SAFETY: a node is run once a run, by one thread, and the runs follow each other: this thread has
@@ -124,7 +139,14 @@ impl<'b, P: Platform> Built<'b, P> {
             // SAFETY: as for the body.
             unsafe {
                 let timing = &self.cold[number as usize].timing;
-                timing.with_mut(|timing| (*timing).add(time));
+                timing.with_mut(|timing| {
+                    if timed & Self::MEASURES != 0 {
+                        (*timing).add(time);
+                    }
+                    if timed & Self::LEARNS != 0 {
+                        (*timing).learn(time);
+                    }
+                });
             }
         }
         called
@@ -167,8 +189,7 @@ impl<'b, P: Platform> Built<'b, P> {
         let node = self.node(number);
         if node.is_on_main {
             self.post_to_main(cx, number, passed.by);
-        } else if !node.has_body || self.is_left_out(node) || !self.make_job(cx, number, passed.by)
-        {
+        } else if !node.has_body || self.is_left_out(node) || !self.make_job(cx, number, passed) {
             // Relaxed: the list is this thread's.
             node.next.store(passed.first, Ordering::Relaxed);
             passed.first = number + 1;
@@ -183,12 +204,68 @@ impl<'b, P: Platform> Built<'b, P> {
 
     /// Makes the job of a node. False if there is no slot for it.
     #[inline]
-    fn make_job(&self, cx: &Context<'_, P>, number: u32, by: Ticket) -> bool {
-        let Some((job, slot)) = self.new_job(cx, number, by) else {
+    fn make_job(&self, cx: &Context<'_, P>, number: u32, passed: &mut Passed) -> bool {
+        let Some((job, slot)) = self.new_job(cx, number, passed.by) else {
             return false;
         };
-        cx.graph().make_ready(job, slot, Queue::Own);
+        // Relaxed: published with the nodes of the run.
+        match Rank(self.node(number).rank.load(Ordering::Relaxed)) {
+            Rank::NONE => cx.graph().make_ready(job, slot, Queue::Own),
+            rank => self.make_ranked(cx, (rank, job), slot, passed),
+        }
         true
+    }
+
+    /// The job of a node with a rank: this thread keeps the best one for itself, and the others go into the
+    /// queue of such jobs. Jobs of another lane go the way of that.
+    #[inline(never)]
+    fn make_ranked(
+        &self,
+        cx: &Context<'_, P>,
+        (rank, job): (Rank, Ticket),
+        slot: &Slot<P>,
+        passed: &mut Passed,
+    ) {
+        // Relaxed: the job is this thread's.
+        let flags = slot.flags.load(Ordering::Relaxed);
+        if !LaneFlags::is_plainly_normal(flags) {
+            cx.graph().make_ready(job, slot, Queue::Own);
+            return;
+        }
+        // Relaxed: published with the state.
+        slot.place.store(rank.as_place(), Ordering::Relaxed);
+        let before = passed.kept.get_or_insert((rank, job));
+        if before.1 == job {
+            return;
+        }
+        let mut other = (rank, job);
+        if rank > before.0 {
+            std::mem::swap(before, &mut other);
+        }
+        let (rank, job) = other;
+        cx.graph().make_ready_here(job, cx.shared.slot(job));
+        cx.queue_ranked(job, rank);
+        passed.queued += 1;
+    }
+
+    /// The best of the nodes that became ready. A worker that takes its next ticket now keeps it in its
+    /// deque. In the deque of any other thread it would be found last.
+    #[inline]
+    pub(super) fn keep(&self, cx: &Context<'_, P>, passed: Passed, takes_next: bool) {
+        let Some((rank, job)) = passed.kept else {
+            return;
+        };
+        let mut queued = passed.queued;
+        cx.graph().make_ready_here(job, cx.shared.slot(job));
+        if takes_next {
+            cx.enqueue(job, Queue::Own);
+        } else {
+            cx.queue_ranked(job, rank);
+            queued += 1;
+        }
+        if queued > 0 {
+            cx.announce_ranked(queued, self.run_ticket());
+        }
     }
 
     /// `by`: the job that it comes after, of which the end made it ready.
@@ -237,10 +314,12 @@ impl<'b, P: Platform> Built<'b, P> {
             }
             None => {
                 let first = number + 1;
-                let mut passed = Passed { first, by };
+                let mut passed = Passed::new(by);
+                passed.first = first;
                 // Relaxed: the node is in no other list any more.
                 self.node(number).next.store(0, Ordering::Relaxed);
                 cx.in_frame(self.run_ticket(), || self.pass_all(cx, &mut passed));
+                self.keep(cx, passed, false);
             }
         }
         cx.publish(Queue::Own, false);

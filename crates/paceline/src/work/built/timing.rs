@@ -9,6 +9,9 @@ pub(crate) struct Timing {
     pub(crate) last: Nanos,
     pub(crate) total: Nanos,
     pub(crate) worst: Nanos,
+    /// The mean of late, of the runs that were timed for the order as well: each counts a quarter, and what
+    /// came before it the rest.
+    pub(super) recent: Nanos,
 }
 
 impl Timing {
@@ -18,6 +21,14 @@ impl Timing {
         self.last = time;
         self.total += time;
         self.worst = self.worst.max(time);
+    }
+
+    #[inline]
+    pub(super) fn learn(&mut self, time: Nanos) {
+        self.recent = match self.recent {
+            Nanos::ZERO => time,
+            recent => Nanos(recent.0 - recent.0 / 4 + time.0 / 4),
+        };
     }
 
     /// The mean, or nothing if the node has not run.

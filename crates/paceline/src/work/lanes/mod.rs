@@ -3,6 +3,7 @@
 //! | lane | ready jobs wait in | and are taken |
 //! |---|---|---|
 //! | frame | the *front queue*, which all threads share | before all else |
+//! | normal, with a rank | a queue that all threads share (`ranks.rs`) | greatest rank first |
 //! | normal | the deques, the inboxes and the injector | as `worker.rs` says |
 //! | background | the backlog, which all threads share | after all else, and now and then (`slow`) |
 //!
@@ -36,6 +37,7 @@
 
 mod places;
 mod raise;
+mod ranks;
 mod state;
 mod yielders;
 mod yields;
@@ -117,10 +119,13 @@ impl<P: Platform> Context<'_, P> {
         self.shared.lanes.front.take(1).first().copied()
     }
 
-    /// The same for a thread that may have kept a ticket unannounced, in order to run it next.
+    /// The first of the frame jobs, or of the jobs with a rank, for a thread that may have kept a ticket
+    /// unannounced, in order to run it next.
     #[cold]
-    pub(crate) fn next_from_front(&self) -> Option<Ticket> {
-        let ticket = self.take_from_front()?;
+    pub(crate) fn next_of_the_first(&self) -> Option<Ticket> {
+        let Some(ticket) = self.take_from_front() else {
+            return self.ranked()?.next(self);
+        };
         // Guests announce all tickets they make.
         if self.thread.kind != ThreadKind::Guest {
             self.announce_what_is_left();

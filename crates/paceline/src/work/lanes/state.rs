@@ -21,6 +21,8 @@ const BACKGROUND_USED: u32 = 1;
 const FRAME_USED: u32 = 2;
 /// There has been a job of a scope in the backlog.
 const PARTS_USED: u32 = 4;
+/// There has been a job with a rank.
+const RANKS_USED: u32 = 8;
 
 /// What the lanes need beside the deques.
 pub(crate) struct Lanes<M: Memory> {
@@ -38,8 +40,7 @@ pub(crate) struct Lanes<M: Memory> {
 
 /// What every thread reads for every job or every search, and what is hardly ever written.
 struct ReadOften<M: Memory> {
-    /// What was ever used: [`BACKGROUND_USED`], [`FRAME_USED`], [`PARTS_USED`]. It is written three times at
-    /// most.
+    /// What was ever used: [`BACKGROUND_USED`] and the others. It is written four times at most.
     used: M::AtomicU32,
     /// The workers that have made way in the middle of a background job.
     yielders: Yielders<M>,
@@ -75,7 +76,7 @@ impl<M: Memory> Lanes<M> {
     pub(crate) fn are_used(&self) -> bool {
         // Relaxed: a thread that raises has seen that there is something to raise, or is its maker. A thread
         // that sees it late is in the same race as for any queue.
-        self.often.used.load(Ordering::Relaxed) != 0
+        self.often.used.load(Ordering::Relaxed) & !RANKS_USED != 0
     }
 
     /// Whether there has been a frame job, so that the front queue and raises to it matter.
@@ -83,6 +84,25 @@ impl<M: Memory> Lanes<M> {
     pub(crate) fn front_is_used(&self) -> bool {
         // Relaxed: as above.
         self.often.used.load(Ordering::Relaxed) & FRAME_USED != 0
+    }
+
+    /// Whether there have been frame jobs or jobs with a rank: there may be some that go first.
+    #[inline(always)]
+    pub(crate) fn some_go_first(&self) -> bool {
+        // Relaxed: as above.
+        self.often.used.load(Ordering::Relaxed) & (FRAME_USED | RANKS_USED) != 0
+    }
+
+    /// Whether there has been a job with a rank.
+    #[inline(always)]
+    pub(crate) fn ranks_are_used(&self) -> bool {
+        // Relaxed: as above.
+        self.often.used.load(Ordering::Relaxed) & RANKS_USED != 0
+    }
+
+    /// Jobs with a rank are going to be made.
+    pub(super) fn note_ranks(&self) {
+        self.add_use(RANKS_USED);
     }
 
     /// Whether there is a background job that another worker may run.

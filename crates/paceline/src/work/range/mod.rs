@@ -38,7 +38,7 @@ use crate::error::{ScheduleError, or_panic};
 use crate::graph::Ending;
 use crate::policy::{Grain, Tuning};
 use crate::queues::Queue;
-use crate::store::{Label, LaneFlags, Slot, Ticket};
+use crate::store::{Label, LaneFlags, Rank, Slot, Ticket};
 
 pub(crate) use body::SharedRange;
 pub(crate) use local::LoopLocal;
@@ -165,10 +165,13 @@ impl<P: Platform> Context<'_, P> {
     pub(super) fn invite(&self, job: Ticket) {
         self.own(|own| own.loops.unshared = Unshared::default());
         match self.lane() {
-            LaneFlags::NORMAL => {
-                self.enqueue(job, Queue::Own);
-                self.publish(Queue::Own, false);
-            }
+            LaneFlags::NORMAL => match (self.own(|own| own.rank), self.ranked()) {
+                (Rank(1..), Some(ranked)) => ranked.invite(self, job, self.own(|own| own.rank)),
+                _ => {
+                    self.enqueue(job, Queue::Own);
+                    self.publish(Queue::Own, false);
+                }
+            },
             LaneFlags::BACKGROUND => self.enqueue_in_backlog(job),
             _ => self.enqueue_in_front(job),
         }
@@ -177,7 +180,10 @@ impl<P: Platform> Context<'_, P> {
     /// Whether the last invitation has been taken up.
     pub(super) fn can_invite(&self) -> bool {
         match self.lane() {
-            LaneFlags::NORMAL => self.thread.deque.len() == 0,
+            LaneFlags::NORMAL => {
+                let rank = self.own(|own| own.rank);
+                self.thread.deque.len() == 0 && (rank == Rank::NONE || self.goes_first(rank))
+            }
             LaneFlags::BACKGROUND => self.shared.lanes.backlog.is_empty(),
             _ => self.shared.lanes.front.is_empty(),
         }
@@ -196,6 +202,8 @@ impl<P: Platform> Context<'_, P> {
             // call. Work that was kept here just before counts: many short loops in a row are worth one
             // wake-up. A worker that makes way wakes one that takes its place.
             Nanos(2 * self.shared.wake_cost.get().0) - self.own(|own| own.loops.unshared.time)
+        } else if self.goes_first(self.own(|own| own.rank)) {
+            Tuning::PIECE
         } else {
             return idle.blocked > 0
                 && self.shared.slow.idle.load().sleeping > 0
@@ -203,6 +211,16 @@ impl<P: Platform> Context<'_, P> {
         };
         // The cost is unknown. It is better to share a cheap loop in vain once than to keep a costly one.
         cost.is_none_or(|cost| items.saturating_mul(cost) / 1000 > price.0)
+    }
+
+    /// Whether more hangs on a loop with this rank than on what busy threads would begin next.
+    fn goes_first(&self, rank: Rank) -> bool {
+        let ranked = if rank == Rank::NONE {
+            None
+        } else {
+            self.ranked()
+        };
+        ranked.is_some_and(|ranked| rank > ranked.best())
     }
 
     /// Whether a share of `items` at `cost` picoseconds each, with as much for each other fast thread, is

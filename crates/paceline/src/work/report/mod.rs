@@ -71,7 +71,8 @@ impl<P: Platform> Shared<P> {
         let mut report = Report::empty();
         report.workers = self.workers.target();
         report.injector = self.injector.len();
-        report.front = self.lanes.front.len();
+        let ranked = self.ranked.get().map_or(0, |ranked| ranked.len());
+        report.front = self.lanes.front.len() + ranked;
         report.backlog = self.lanes.backlog.len();
         let participants = self.read_threads(&mut names, &mut report);
         let mut jobs = JobReader {

@@ -30,6 +30,14 @@ impl<P: Platform> Waiter<'_, '_, P> {
         ticket == self.target || self.is_marked(ticket) || self.descends(ticket)
     }
 
+    /// Whether a ticket of any queue could be started at this moment, and the wait may run it.
+    #[inline(never)]
+    pub(super) fn could_help_with(&self, ticket: Ticket) -> bool {
+        self.cx.graph().slots.exists(ticket.index())
+            && self.is_startable(ticket)
+            && self.is_wanted(ticket)
+    }
+
     /// Whether a ticket could be started at this moment.
     pub(super) fn is_startable(&self, ticket: Ticket) -> bool {
         // Relaxed: the thread that starts it decides.
@@ -166,6 +174,9 @@ impl<P: Platform> Waiter<'_, '_, P> {
         left = usize::MAX;
         let front = &self.cx.shared.lanes.front;
         front.scan(&mut |ticket| consider(ticket, &mut left));
+        if let Some(ranked) = self.cx.ranked() {
+            ranked.scan(&mut |ticket| consider(ticket, &mut left));
+        }
         for thread in self.cx.shared.threads.iter() {
             for deque in std::iter::once(&thread.deque).chain(&thread.inbox) {
                 left = if depth == SearchDepth::Quick {

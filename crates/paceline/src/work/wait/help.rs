@@ -90,7 +90,16 @@ impl<P: Platform> Waiter<'_, '_, P> {
     /// and needs no search: the jobs of a scope, the other half of a join, a needed job that the last one has
     /// just made ready.
     fn help_with_own(&self) {
-        while let Some(ticket) = self.cx.peek_newest() {
+        loop {
+            if self.cx.shared.lanes.ranks_are_used() && self.help_by_rank() {
+                if self.is_timed() {
+                    return; // It may be late by now.
+                }
+                continue;
+            }
+            let Some(ticket) = self.cx.peek_newest() else {
+                return;
+            };
             let slot = self.cx.shared.slot(ticket);
             // A stale ticket may look wanted: starting it fails. A ticket that is not wanted is not started
             // even if it looks stale. A range that is just being opened looks like that.
@@ -106,6 +115,17 @@ impl<P: Platform> Waiter<'_, '_, P> {
         }
     }
 
+    /// Runs a job with a rank that the wait may run and that goes before the own ones.
+    #[cold]
+    fn help_by_rank(&self) -> bool {
+        let cx = self.cx;
+        let mut wanted = |ticket| self.could_help_with(ticket);
+        let ticket = cx
+            .ranked()
+            .and_then(|ranked| ranked.next_of(cx, &mut wanted));
+        ticket.is_some_and(|ticket| self.help(ticket, cx.shared.slot(ticket)))
+    }
+
     /// Moves tickets to this thread's deque from the injector, or from a thread slot whose oldest ticket is
     /// wanted. They were announced where they were, but threads that looked for them meanwhile may have
     /// missed them. So tickets that are not run at once are announced again.
@@ -115,11 +135,8 @@ impl<P: Platform> Waiter<'_, '_, P> {
         let before = self.cx.thread.deque.len();
         let first = cx.take_from_injector().or_else(|| {
             cx.take_from_deques_if(|deque| {
-                deque.peek_oldest().is_some_and(|ticket| {
-                    cx.graph().slots.exists(ticket.index())
-                        && self.is_startable(ticket)
-                        && self.is_wanted(ticket)
-                })
+                let oldest = deque.peek_oldest();
+                oldest.is_some_and(|ticket| self.could_help_with(ticket))
             })
         });
         let Some(first) = first else { return false };

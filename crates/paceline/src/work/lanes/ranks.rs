@@ -1,0 +1,151 @@
+//! Jobs with a rank: those of graphs that begin first what holds up the rest (`built/ranking.rs`).
+//!
+//! They are of the normal lane, and go before all others of it, in an order that all threads share: the
+//! greatest rank first. The thread that makes several of them ready announces them together. If it is a
+//! worker that takes its next ticket now, it keeps the best one in its own deque, so that no other thread is
+//! woken for it. Before it takes that, it looks whether the queue has a better one. If so, it puts its own
+//! into the queue: in a deque other threads would find it last.
+//!
+//! A job in the middle of which a thread invites others to a loop gives its rank to the invitation.
+//!
+//! The queue is made with the first such graph, and its code is reached through a table: a program without
+//! one carries none of it.
+
+use platform::{Atomic, Ordering, Platform};
+
+use super::looks_for_raise;
+use crate::queues::{Fenced, Queue, RankedQueue};
+use crate::store::{LaneFlags, Rank, Ticket};
+use crate::work::context::Context;
+use crate::work::shared::RankedJobs;
+use crate::work::thread_slot::ThreadKind;
+
+/// The queue behind the table.
+struct Ranks<P: Platform>(RankedQueue<P>);
+
+impl<P: Platform> RankedJobs<P> for Ranks<P> {
+    fn best(&self) -> Rank {
+        self.0.best()
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn push(&self, job: Ticket, rank: Rank) {
+        self.0.push(job, rank);
+    }
+
+    fn next(&self, cx: &Context<'_, P>) -> Option<Ticket> {
+        self.next_of(cx, &mut |_| true)
+    }
+
+    fn next_of(
+        &self,
+        cx: &Context<'_, P>,
+        wanted: &mut dyn FnMut(Ticket) -> bool,
+    ) -> Option<Ticket> {
+        let kept = cx.rank_of_newest();
+        let ticket = self.0.take_above(kept, wanted)?;
+        if kept != Rank::NONE {
+            cx.queue_kept();
+        }
+        // Guests announce all tickets they make.
+        if cx.thread.kind != ThreadKind::Guest {
+            cx.announce_what_is_left();
+        }
+        Some(ticket)
+    }
+
+    fn invite(&self, cx: &Context<'_, P>, job: Ticket, rank: Rank) {
+        self.0.push(job, rank);
+        cx.announce_one(job);
+    }
+
+    fn take(&self, wanted: &mut dyn FnMut(Ticket) -> bool) -> Option<Ticket> {
+        self.0.take_above(Rank::NONE, wanted)
+    }
+
+    fn scan(&self, look: &mut dyn FnMut(Ticket) -> bool) -> bool {
+        self.0.scan(look)
+    }
+}
+
+impl<P: Platform> Context<'_, P> {
+    /// Jobs with a rank are going to be made.
+    pub(crate) fn note_ranks(&self) {
+        let shared = self.shared;
+        if shared.ranked.get().is_none() {
+            let ranks = Ranks(RankedQueue::new());
+            // Another thread may have been faster.
+            _ = shared.ranked.set(Box::new(ranks));
+        }
+        shared.lanes.note_ranks();
+    }
+
+    /// Jobs with a rank that go before the normal ones, if there ever were any.
+    #[inline]
+    pub(crate) fn ranked(&self) -> Option<&dyn RankedJobs<P>> {
+        if !self.shared.lanes.ranks_are_used() {
+            return None;
+        }
+        self.shared.ranked.get().map(|ranked| &**ranked)
+    }
+
+    /// Puts a job with a rank, which is ready, into the queue. [`Context::announce_ranked`] announces it.
+    pub(crate) fn queue_ranked(&self, job: Ticket, rank: Rank) {
+        match self.shared.ranked.get() {
+            Some(ranked) => ranked.push(job, rank),
+            None => unreachable!("the graph has made the queue"),
+        }
+    }
+
+    /// Announces so many jobs that were put into the queue, all of them parts of a scope.
+    pub(crate) fn announce_ranked(&self, count: u32, scope: Ticket) {
+        if let Some(now) = self.shared.idle.after_publish::<Fenced>() {
+            self.notify_idle(now, count, &|| self.alert_watcher_of(scope));
+        }
+        // That was F of the module above.
+        if self.shared.lanes.front_is_used() && looks_for_raise::<P>() {
+            self.move_raised();
+        }
+    }
+
+    /// Jobs that were raised meanwhile go to the frame jobs.
+    #[cold]
+    fn move_raised(&self) {
+        let mut is_raised = |ticket: Ticket| {
+            let graph = self.graph();
+            graph.slots.exists(ticket.index()) && graph.lane_of(ticket) == LaneFlags::FRAME
+        };
+        while let Some(job) = self.ranked().and_then(|ranked| ranked.take(&mut is_raised)) {
+            self.enqueue_in_front(job);
+        }
+    }
+
+    /// The rank of the newest ticket of the own deque.
+    fn rank_of_newest(&self) -> Rank {
+        self.peek_newest()
+            .map_or(Rank::NONE, |ticket| self.rank_of(ticket))
+    }
+
+    /// The rank of a job that is ready.
+    fn rank_of(&self, job: Ticket) -> Rank {
+        // Relaxed: acquired with the ticket, or the ticket is stale.
+        Rank::in_place(self.shared.slot(job).place.load(Ordering::Relaxed))
+    }
+
+    /// A better job goes before the one that this thread has kept for itself.
+    fn queue_kept(&self) {
+        let Some(ticket) = self.thread.deque.take_newest() else {
+            return; // It was stolen.
+        };
+        match self.rank_of(ticket) {
+            Rank::NONE => self.enqueue(ticket, Queue::Own),
+            rank => {
+                self.queue_ranked(ticket, rank);
+                self.announce_ranked(1, ticket);
+            }
+        }
+    }
+}
