@@ -61,11 +61,18 @@ fn open_wait(browser: &mut Browser) -> Option<usize> {
 
 /// Clicks the bar at a position of the chart, which has as many bars.
 fn click_bar(browser: &mut Browser, at: f64, bars: f64) {
-    let width = browser.number("document.getElementById('chart').getBoundingClientRect().width");
+    click_bar_of(browser, "chart", at, bars);
+}
+
+/// The same of the chart of this name.
+fn click_bar_of(browser: &mut Browser, chart: &str, at: f64, bars: f64) {
+    let chart = format!("#{chart}");
+    let wide = format!("document.querySelector('{chart}').getBoundingClientRect().width");
+    let width = browser.number(&wide);
     // Its margins, as in chart.js.
     let (left, right) = (62.0, 10.0);
     let x = left + (width - left - right) * (at + 0.5) / bars;
-    browser.point("#chart", (x, 100.0), true);
+    browser.point(&chart, (x, 100.0), true);
 }
 
 /// Whether a text such as "8.47 ms" is what a number of nanoseconds looks like, to its last digit.
@@ -213,6 +220,106 @@ fn the_picture_follows_keys_and_pointer() {
         "{pointed}"
     );
     assert_eq!(browser.complaints(), [] as [Value; 0]);
+}
+
+/// Goal: a page about two traces has both charts on one scale, opens what is asked for of either, with the
+/// numbers that `--json` has of that trace, and says what changed as `--json` of the comparison does; names
+/// of either trace do nothing; it fits a phone. Method: the Pathfinder with priority inheritance against the
+/// one without, and two traces with hostile names; clicks, keys and the address.
+#[test]
+fn two_traces_are_compared() {
+    let Some(mut browser) = browser() else { return };
+    let [here, there] =
+        ["pi", "nopi"].map(|which| trace(&format!("local-pathfinder-{which}.ftrace.txt.gz")));
+    let alone = [&here, &there].map(|trace| written(&["diagnose", trace]).json);
+    let page = written(&["diagnose", &here, "--against", &there]);
+    browser.open(&page.page, 1400, "light");
+    let run = "document.getElementById('opened').dataset.run";
+    for (chart, json, name) in [
+        ("chart-there", &alone[1], "There"),
+        ("chart", &alone[0], "Here"),
+    ] {
+        let waits = json["waits"].as_array().unwrap();
+        for at in [0, waits.len() - 1] {
+            click_bar_of(&mut browser, chart, at as f64, waits.len() as f64);
+            assert_eq!(browser.text(run), name);
+            let opened = open_wait(&mut browser).unwrap();
+            says_its_numbers(&mut browser, json, &waits[opened]);
+        }
+        browser.key(&format!("#{chart}"), "w");
+        assert_eq!(
+            (browser.text(run), open_wait(&mut browser)),
+            (name.to_owned(), Some(0))
+        );
+    }
+    // The address leads back to a wait of either.
+    let address = |browser: &mut Browser| browser.text("location.hash");
+    assert_eq!(address(&mut browser), "#wait-0");
+    browser.key("#chart-there", "End");
+    browser.key("#chart-there", "Enter");
+    assert!(address(&mut browser).starts_with("#there-"));
+    // What changed: the verdicts and the changes, line by line.
+    let rows = "[...document.querySelectorAll('table.changes tbody tr')].map((row) => \
+                [...row.cells].map((cell) => cell.textContent))";
+    let rows = browser.value(rows);
+    let rows = rows.as_array().unwrap();
+    let groups = page.json["groups"].as_array().unwrap();
+    let changes = groups.iter().flat_map(|group| {
+        let changes = group["changes"].as_array().unwrap().iter().enumerate();
+        changes.filter(|(at, change)| *at == 0 || change["verdict"] != "same")
+    });
+    let changes: Vec<&Value> = changes.map(|(_, change)| change).collect();
+    assert_eq!(rows.len(), changes.len());
+    for (row, change) in rows.iter().zip(changes) {
+        assert_eq!(row[6], change["verdict"], "{row}");
+        for (cell, number) in [(1, &change["mean_ns"][0]), (2, &change["mean_ns"][1])] {
+            let text = row[cell].as_str().unwrap();
+            assert!(is_told(text, number.as_f64().unwrap()), "{row} {change}");
+        }
+    }
+    let pictures = browser.number("document.querySelectorAll('svg.interval').length");
+    assert_eq!(pictures, rows.len() as f64);
+    let keep = std::env::var_os("PACELINE_SCREENSHOTS").map(PathBuf::from);
+    for (width, scheme) in [(390, "light"), (390, "dark"), (1400, "light")] {
+        browser.open(&page.page, width, scheme);
+        let wide = browser.number("document.documentElement.scrollWidth");
+        assert!(wide <= f64::from(width), "{wide} of {width}");
+        for canvas in ["#chart", "#chart-there", "canvas.lanes"] {
+            assert!(colours(&mut browser, canvas) > 20.0, "{canvas}, {width}");
+        }
+        if let Some(keep) = &keep {
+            browser.screenshot(&keep.join(format!("against-{width}-{scheme}.png")));
+        }
+    }
+    hostile_on_both_sides(&mut browser);
+    assert_eq!(browser.complaints(), [] as [Value; 0]);
+}
+
+fn hostile_on_both_sides(browser: &mut Browser) {
+    let folder = tempfile::tempdir().unwrap();
+    let names = [
+        "</script><script>owned=1</script> frame 1",
+        "<img src=x onerror=owned=1> frame 2",
+    ];
+    let paths = ["<b onclick=owned=1>.json", "<svg onload=owned=1>.json"];
+    let paths = paths.map(|name| {
+        let path = folder.path().join(name);
+        fs::write(&path, hostile(&names.repeat(8)).to_string()).unwrap();
+        path.to_str().unwrap().to_owned()
+    });
+    let page = written(&["diagnose", &paths[0], "--against", &paths[1]]);
+    browser.open(&page.page, 1400, "light");
+    for chart in ["#chart", "#chart-there"] {
+        for (key, name) in [("Home", names[0]), ("End", names[1])] {
+            browser.key(chart, key);
+            browser.key(chart, "Enter");
+            let shown = browser.text("document.getElementById('opened').textContent");
+            assert!(shown.contains(name), "{name}: {shown}");
+        }
+    }
+    assert_eq!(browser.value("typeof owned"), json!("undefined"));
+    let elements = "document.querySelectorAll('body img, body b, svg[onload]').length";
+    assert_eq!(browser.value(elements), json!(0));
 }
 
 /// Goal: pages are drawn in every light and width, and nothing sticks out of a phone. Method: all four;

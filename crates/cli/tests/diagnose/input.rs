@@ -45,7 +45,14 @@ fn bad_input_is_one_line() {
             &["no/such/trace", "cannot be read"],
         ),
         (&[SPIN, "--against", SPIN, "--from", "1846"], &["+0.5"]),
-        (&[SPIN, "--against", SPIN, "--report", "f"], &["--report"]),
+        (
+            &[SPIN, "--against", SPIN, "--annotate", "f"],
+            &["--annotate"],
+        ),
+        (
+            &[SPIN, "--against", SPIN, "--report", "no/such/folder/f"],
+            &["--report", "no folder"],
+        ),
         (
             &[SPIN, "--against", PI, "--thread", "ui-main"],
             &["local-pathfinder-pi", "--thread", "no such thread"],

@@ -24,10 +24,10 @@ use trace::explain::{Explanation, Selection, Wait, Who, explain};
 use trace::timeline::{Options, Timeline};
 use trace::{Name, Recording};
 
-pub(super) use against::{ComparedJson, compared_json, method};
+pub(super) use against::{ComparedJson, compared_json, how_much, method};
 pub(super) use groups::GroupJson;
 pub(super) use json::{AccountJson, InversionJson, WaitJson, WhoJson};
-pub(super) use page::{Chart, data as page_data, interfered, opening};
+pub(super) use page::{Chart, compared_page, data as page_data, interfered, opening};
 pub(super) use people::{losses, wrapped};
 pub(super) use threads::{Switches, ThreadJson, TotalJson, Totals};
 

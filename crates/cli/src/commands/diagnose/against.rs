@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use console::{Failure, output};
+use event::Nanos;
 use serde::Serialize;
 use trace::explain::{Comparison, compare, explain};
 use trace::timeline::{Options, Timeline};
 
 use super::arguments::DiagnoseArguments;
 use super::moment::Moment;
-use super::select;
-use crate::commands::accounts::{Account, ComparedJson, compared_json, method};
+use super::{page, select};
+use crate::commands::accounts::{Account, ComparedJson, compared_json, how_much, method};
 use crate::commands::trace_file;
 
 /// The object of `--json`.
@@ -19,6 +20,7 @@ use crate::commands::trace_file;
 struct AgainstReport<'a> {
     trace: &'a Path,
     against: &'a Path,
+    report: Option<&'a Path>,
     method: String,
     /// How many lengths and causes were compared, and how many of these grew.
     compared: usize,
@@ -51,13 +53,19 @@ pub(super) fn run(
     let timeline = Timeline::new(trace_file::load(other)?, options);
     let selection = select::selection(arguments, &timeline)
         .map_err(|error| Failure::Usage(format!("{}: {}", other.display(), error.text())))?;
-    let there = explain(&timeline, &selection);
-    let told = compare(&account.explanation.groups, &there.groups);
+    let explanation = explain(&timeline, &selection);
+    let there = Account::new(timeline, explanation, Nanos::ZERO);
+    let [ours, theirs] = [account, &there].map(|account| &account.explanation.groups);
+    let told = compare(ours, theirs);
+    if let Some(out) = &arguments.report {
+        let traces = [arguments.trace.as_path(), other];
+        page::write_compared(out, traces, [account, &there], &told)?;
+    }
     let grew = told.grew().count();
     output::print(if arguments.json {
         output::json(&json(arguments, other, &told))?
     } else {
-        text(account, &told, grew)
+        text(account, &told)
     })?;
     if grew == 0 {
         return Ok(());
@@ -79,6 +87,7 @@ fn json<'a>(
     AgainstReport {
         trace: &arguments.trace,
         against: other,
+        report: arguments.report.as_deref(),
         method: method(told),
         compared: told.compared,
         grew: told.grew().count(),
@@ -88,19 +97,11 @@ fn json<'a>(
     }
 }
 
-fn text(account: &Account, told: &Comparison, grew: usize) -> String {
-    let first = match (told.compared, grew) {
-        (0, _) => {
-            "Nothing can be compared: no name has 8 waits or more in both traces; --slice and --thread \
-             choose others."
-                .to_owned()
-        }
-        (_, 0) => "Nothing grew beyond the spread within each trace.".to_owned(),
-        (all, grew) => format!(
-            "{grew} of {all} lengths and causes grew beyond the spread within each trace, and {} shrank.",
-            told.shrank().count()
-        ),
-    };
+fn text(account: &Account, told: &Comparison) -> String {
     let columns = output::columns();
-    format!("{first}\n\n{}", account.against_text(told, columns))
+    format!(
+        "{}\n\n{}",
+        how_much(told),
+        account.against_text(told, columns)
+    )
 }

@@ -67,6 +67,7 @@ pub(crate) struct DiagnoseArguments {
     pub(super) annotate: Option<PathBuf>,
     /// Write a page for a browser: the waits as pictures, over time, and by their causes
     ///
+    /// With --against: what changed, and the waits of both traces beside each other.
     /// One file that holds all it shows, so that it can be kept, sent and opened offline.
     #[arg(long, value_name = "F.html")]
     pub(super) report: Option<PathBuf>,
@@ -74,7 +75,7 @@ pub(crate) struct DiagnoseArguments {
     ///
     /// Waits of one name, 8 or more in both traces, are compared by the means of their lengths and causes.
     /// One grew if that is beyond the spread within each trace. Then the exit code is 1, else 0.
-    #[arg(long, value_name = "TRACE", conflicts_with_all = ["annotate", "report"])]
+    #[arg(long, value_name = "TRACE", conflicts_with = "annotate")]
     pub(super) against: Option<PathBuf>,
     /// Write one JSON object instead of text
     #[arg(long)]
@@ -130,7 +131,7 @@ JSON (--json), one object; times are the trace's:
   limits[]            what the trace cannot know
   annotated, report   the files, or null
 With --against:
-  trace, against, method
+  trace, against, report, method
   compared, grew, shrank
                       how many lengths and causes
   not_compared        names of either trace without a match in the other

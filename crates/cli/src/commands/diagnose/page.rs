@@ -4,9 +4,10 @@ use std::path::Path;
 
 use console::Failure;
 use maud::html;
+use trace::explain::Comparison;
 
 use super::report::{nothing, what};
-use crate::commands::accounts::{Account, Chart, opening, page_data};
+use crate::commands::accounts::{Account, Chart, compared_page, opening, page_data};
 use crate::html;
 
 /// Writes the page about a trace.
@@ -28,4 +29,23 @@ pub(super) fn write(path: &Path, trace: &Path, account: &Account) -> Result<(), 
         @if account.worst().is_some() { (account.words_page()) }
     };
     html::write(path, &title, &body, &page_data(&chart, Some(account)))
+}
+
+/// Writes the page about a trace and another one that it is compared with.
+pub(super) fn write_compared(
+    path: &Path,
+    traces: [&Path; 2],
+    accounts: [&Account; 2],
+    told: &Comparison,
+) -> Result<(), Failure> {
+    let name = |trace: &Path| {
+        let name = trace.file_name().unwrap_or(trace.as_os_str());
+        name.to_string_lossy().into_owned()
+    };
+    let [here, there] = traces.map(name);
+    let title = format!("What changed: {here} against {there}");
+    let names = [here.as_str(), there.as_str()];
+    compared_page(names, accounts, told, |body, data| {
+        html::write(path, &title, body, data)
+    })
 }

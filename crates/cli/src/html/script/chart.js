@@ -19,11 +19,13 @@ function byBar(bars, decisions) {
   return found;
 }
 
-/** The chart. `open(at)` is called with the position of a bar that is to be opened. */
-function newChart(canvas, chart, decisions, open) {
+/** The chart of a run. `find(name)` finds its elements, and `open(at)` is called with the position of a bar that is to
+  * be opened. */
+function newChart(find, chart, decisions, open) {
+  const canvas = find("chart");
   const bars = chart.bars;
-  const said = document.getElementById("chart-said");
-  const longest = bars.reduce((most, bar) => Math.max(most, bar.duration_ns), 1);
+  const said = find("chart-said");
+  const longest = bars.reduce((most, bar) => Math.max(most, bar.duration_ns), Math.max(chart.least_top_ns, 1));
   // A deadline that is far above everything would make everything flat.
   const deadlines = bars.map((bar) => bar.deadline_ns ?? 0).filter((ns) => ns <= 3 * longest);
   const top = deadlines.reduce((most, ns) => Math.max(most, ns), longest) * 1.05;
@@ -210,9 +212,9 @@ function newChart(canvas, chart, decisions, open) {
     event.preventDefault();
     act();
   });
-  document.getElementById("chart-before").addEventListener("click", () => openAt((chosen ?? 1) - 1));
-  document.getElementById("chart-next").addEventListener("click", () => openAt((chosen ?? -1) + 1));
-  document.getElementById("chart-worst").addEventListener("click", () => openAt(chart.worst));
+  find("chart-before").addEventListener("click", () => openAt((chosen ?? 1) - 1));
+  find("chart-next").addEventListener("click", () => openAt((chosen ?? -1) + 1));
+  find("chart-worst").addEventListener("click", () => openAt(chart.worst));
   say(chosen);
   return {
     /** Marks the bar of a wait, if there is one. */

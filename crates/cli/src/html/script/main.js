@@ -9,15 +9,16 @@ async function unpack(text) {
   return new Response(stream).json();
 }
 
-async function start() {
-  const data = await unpack(document.getElementById("data").textContent);
+/** The pictures of one run. `side`: what the names of its elements end in. Both runs of a page open what is asked for in
+  * one place; the first one has its worst there until something is. */
+function startRun(data, side) {
+  const find = (name) => document.getElementById(name + side);
   const place = document.getElementById("opened");
-  if (place === null) return;
-  for (const part of document.querySelectorAll(".scripted")) part.hidden = false;
+  if (find("chart") === null) return;
   const bars = data.chart.bars;
   const opened = newOpened(place, data);
-  const canvas = document.getElementById("chart");
-  const chart = newChart(canvas, data.chart, data.decisions, (at) => openBar(at, true));
+  const chart = newChart(find, data.chart, data.decisions, (at) => openBar(at, true));
+  const address = side === "" ? "wait" : "there";
 
   function openBar(at, asked) {
     opened.open(bars[at].wait, bars[at]);
@@ -33,22 +34,29 @@ async function start() {
 
   /** The address leads back to it. */
   function remember(wait) {
-    history.replaceState(null, "", wait === null ? "#" : `#wait-${wait}`);
+    history.replaceState(null, "", wait === null ? "#" : `#${address}-${wait}`);
   }
 
   const named = (hash) => {
-    const number = /^#wait-(\d+)$/.exec(hash);
-    return number && Number(number[1]) < data.waits.length ? Number(number[1]) : null;
+    const [, of, number] = /^#([a-z]+)-(\d+)$/.exec(hash) ?? [];
+    return of === address && Number(number) < data.waits.length ? Number(number) : null;
   };
-  for (const link of document.querySelectorAll("table.waits a")) {
+  for (const link of side === "" ? document.querySelectorAll("table.waits a") : []) {
     link.addEventListener("click", (event) => {
       event.preventDefault();
       openWait(named(link.hash));
     });
   }
   const asked = named(location.hash);
-  if (asked === null) openBar(data.chart.worst, false);
-  else openWait(asked);
+  if (asked !== null) openWait(asked);
+  else if (side === "") openBar(data.chart.worst, false);
+}
+
+async function start() {
+  const data = await unpack(document.getElementById("data").textContent);
+  for (const part of document.querySelectorAll(".scripted")) part.hidden = false;
+  startRun(data, "");
+  if (data.there) startRun(data.there, "-there");
 }
 
 start().then(

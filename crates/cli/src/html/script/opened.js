@@ -13,7 +13,7 @@ function newOpened(place, data) {
   function open(at, bar) {
     const wait = at === null ? null : data.waits[at];
     const title = bar ? `${bar.name}: ${short(bar.duration_ns)}` : `${wait.thread}, ${wait.name}: ${short(wait.duration_ns)}`;
-    const parts = [element("h3", { id: "opened-title" }, title)];
+    const parts = [element("h3", {}, data.run ? `${data.run}: ${title}` : title)];
     if (wait) {
       parts.push(element("p", {}, data.told[at].sentence));
     } else {
@@ -24,6 +24,7 @@ function newOpened(place, data) {
     if (wait) parts.push(causes(wait), ...inversions(at));
     place.replaceChildren(...parts);
     place.dataset.wait = at === null ? "" : at;
+    place.dataset.run = data.run ?? "";
   }
 
   function causes(wait) {

@@ -9,8 +9,6 @@ use trace::explain::Wait;
 use super::super::Account;
 use super::cast::Cast;
 
-/// How many changes of a CPU or a thread a page has room for: about 6 MB.
-const ROOM: usize = 1_000_000;
 /// The stretch shown before and after a wait: a part of its length.
 const MARGIN: u64 = 4;
 
@@ -30,10 +28,9 @@ pub(super) struct Covered {
 }
 
 impl Covered {
-    /// What is needed for these waits.
-    pub(super) fn of(account: &Account, waits: &[usize]) -> Covered {
+    /// What is needed for these waits, as far as there is room for so many changes.
+    pub(super) fn of(account: &Account, waits: &[usize], mut room: usize) -> Covered {
         let mut covered = Covered::default();
-        let mut room = ROOM;
         for (rank, &at) in waits.iter().enumerate() {
             if covered.waits.contains_key(&at) {
                 continue;

@@ -15,6 +15,9 @@ use super::happened::Happened;
 /// The number of inversions told of one wait, the most expensive ones.
 const INVERSIONS_MAX: usize = 8;
 
+/// How many changes of a CPU or a thread a page has room for: about 6 MB.
+pub(super) const ROOM: usize = 1_000_000;
+
 /// All of it.
 #[derive(Serialize)]
 pub(in crate::commands) struct PageData<'a> {
@@ -31,6 +34,12 @@ pub(in crate::commands) struct PageData<'a> {
     happened: Option<Happened>,
     /// The style of each kind of cause.
     classes: Vec<(&'static str, &'static str)>,
+    /// What the run is called, if there are two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<&'static str>,
+    /// The same of the run that this one is compared with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    there: Option<Box<PageData<'a>>>,
 }
 
 /// A wait in sentences.
@@ -47,10 +56,11 @@ struct ToldInversion {
 }
 
 impl<'a> PageData<'a> {
-    pub(super) fn new(chart: &'a Chart, account: Option<&Account>) -> PageData<'a> {
+    /// `room`: for how many changes of a CPU or a thread.
+    pub(super) fn new(chart: &'a Chart, account: Option<&Account>, room: usize) -> PageData<'a> {
         let happened = |account: &Account| {
             let waits: Vec<usize> = chart.explained().chain(account.outermost()).collect();
-            Happened::around(account, &waits)
+            Happened::around(account, &waits, room)
         };
         let json = account.map(AccountJson::of).unwrap_or_default();
         let classes = trace::explain::CauseKind::ALL.iter();
@@ -63,6 +73,20 @@ impl<'a> PageData<'a> {
             decisions: account.map(Account::decisions).unwrap_or_default(),
             happened: account.map(happened),
             classes: classes.map(|&kind| (kind.word(), class(kind))).collect(),
+            run: None,
+            there: None,
+        }
+    }
+
+    /// The same, compared with another run.
+    pub(super) fn against(self, there: PageData<'a>) -> PageData<'a> {
+        PageData {
+            run: Some("Here"),
+            there: Some(Box::new(PageData {
+                run: Some("There"),
+                ..there
+            })),
+            ..self
         }
     }
 }

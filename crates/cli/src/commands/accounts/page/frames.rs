@@ -26,6 +26,8 @@ pub(in crate::commands) struct Chart {
     /// Whether these are all frames of a run, and not those alone that are explained.
     pub(super) is_whole: bool,
     pub(super) bars: Vec<Bar>,
+    /// The length up to which the chart goes at least, so that two charts have one scale.
+    pub(super) least_top_ns: u64,
     /// The position of the worst one; none: there are no bars.
     pub(super) worst: Option<usize>,
 }
@@ -143,8 +145,16 @@ impl Chart {
             period_ns: None,
             is_whole: false,
             bars,
+            least_top_ns: 0,
             worst,
         }
+    }
+
+    /// Gives two charts one scale.
+    pub(super) fn align(&mut self, other: &mut Chart) {
+        let bars = self.bars.iter().chain(&other.bars);
+        let longest = bars.map(|bar| bar.duration_ns).max().unwrap_or(0);
+        (self.least_top_ns, other.least_top_ns) = (longest, longest);
     }
 
     /// The waits of the bars, the worst first.

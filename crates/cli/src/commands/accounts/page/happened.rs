@@ -110,9 +110,9 @@ struct Builder<'a> {
 }
 
 impl Happened {
-    /// Around these waits, the worst first.
-    pub(super) fn around(account: &Account, waits: &[usize]) -> Happened {
-        let covered = Covered::of(account, waits);
+    /// Around these waits, the worst first, as far as there is room for so many changes.
+    pub(super) fn around(account: &Account, waits: &[usize], room: usize) -> Happened {
+        let covered = Covered::of(account, waits, room);
         let mut builder = Builder {
             account,
             origin: account.timeline.span().0,

@@ -7,6 +7,7 @@
 
 mod bar;
 mod cast;
+mod compared;
 mod covered;
 mod data;
 mod decided;
@@ -20,6 +21,7 @@ use event::Nanos;
 use maud::{Markup, html};
 use trace::explain::Wait;
 
+pub(in crate::commands) use compared::compared_page;
 pub(in crate::commands) use data::PageData;
 pub(in crate::commands) use decided::interfered;
 pub(in crate::commands) use frames::Chart;
@@ -32,6 +34,25 @@ use super::{Account, losses, plural, short};
 const ROWS_MAX: usize = 200;
 const INVERSIONS_MAX: usize = 30;
 
+/// Which run a part of a page is about. The names of the elements that the script looks for end in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Side {
+    /// The run that the page is about.
+    Here,
+    /// The run that it is compared with.
+    There,
+}
+
+impl Side {
+    /// The name of an element.
+    fn id(self, name: &str) -> String {
+        match self {
+            Side::Here => name.to_owned(),
+            Side::There => format!("{name}-there"),
+        }
+    }
+}
+
 /// The first two sentences of a page, its chart, and what the chart opens.
 pub(in crate::commands) fn opening(chart: &Chart, account: Option<&Account>) -> Markup {
     html! {
@@ -39,20 +60,37 @@ pub(in crate::commands) fn opening(chart: &Chart, account: Option<&Account>) -> 
         @if let Some(why) = why(chart, account) { p.lead { (why) } }
         @if !chart.bars.is_empty() {
             h2 { @if chart.of == "frame" { "Frames" } @else { "Waits" } }
-            (canvas(chart))
+            (without_script())
+        }
+        (pictures(chart, account, Side::Here))
+        @if !chart.bars.is_empty() { (place()) }
+    }
+}
+
+/// Where the script shows what is opened.
+fn place() -> Markup {
+    html! {
+        section #opened aria-live="polite" {}
+    }
+}
+
+/// The chart of a run.
+fn pictures(chart: &Chart, account: Option<&Account>, side: Side) -> Markup {
+    html! {
+        @if !chart.bars.is_empty() {
+            (canvas(chart, side))
             @if account.is_some_and(|account| !account.decisions().is_empty()) {
                 p.note.scripted hidden {
                     "A diamond below a bar: the job system decided something about the machine then."
                 }
             }
-            section #opened aria-live="polite" {}
         }
     }
 }
 
 /// What the script needs for that.
 pub(in crate::commands) fn data<'a>(chart: &'a Chart, account: Option<&Account>) -> PageData<'a> {
-    PageData::new(chart, account)
+    PageData::new(chart, account, data::ROOM)
 }
 
 /// The first sentence: how many frames or waits there are, and the worst.
@@ -102,12 +140,8 @@ fn why(chart: &Chart, account: Option<&Account>) -> Option<String> {
     Some(format!("What took most of that time: {phrase}."))
 }
 
-/// The places where the script draws; hidden until it does.
-fn canvas(chart: &Chart) -> Markup {
-    let about = format!(
-        "the lengths of {} in the order of time",
-        plural(chart.all, chart.of)
-    );
+/// What a reader sees whose browser runs no scripts.
+fn without_script() -> Markup {
     html! {
         noscript {
             p.note {
@@ -115,13 +149,24 @@ fn canvas(chart: &Chart) -> Markup {
                 "The sentences and tables are all here."
             }
         }
+    }
+}
+
+/// The places where the script draws; hidden until it does.
+fn canvas(chart: &Chart, side: Side) -> Markup {
+    let about = format!(
+        "the lengths of {} in the order of time",
+        plural(chart.all, chart.of)
+    );
+    html! {
         div.scripted hidden {
-            canvas #chart tabindex="0" role="img" aria-label=(about) aria-describedby="chart-said" {}
-            p #chart-said.said aria-live="polite" {}
+            canvas.chart id=(side.id("chart")) tabindex="0" role="img" aria-label=(about)
+                aria-describedby=(side.id("chart-said")) {}
+            p.said id=(side.id("chart-said")) aria-live="polite" {}
             p.buttons {
-                button type="button" #chart-before { "◀ before" }
-                button type="button" #chart-next { "next ▶" }
-                button type="button" #chart-worst { "the worst" }
+                button type="button" id=(side.id("chart-before")) { "◀ before" }
+                button type="button" id=(side.id("chart-next")) { "next ▶" }
+                button type="button" id=(side.id("chart-worst")) { "the worst" }
                 span.note {
                     "A click on a bar opens it; so does Enter, where ← and → go from one to the next, and "
                     "W to the worst."

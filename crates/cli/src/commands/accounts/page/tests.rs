@@ -2,13 +2,13 @@
 
 use event::{Cpu, Event, EventKind, KernelEvent, KernelEventKind, Left, Nanos, Task};
 use serde_json::Value;
-use trace::explain::{CauseKind, Explanation, InversionKind, Selection, explain};
+use trace::explain::{CauseKind, Comparison, Explanation, InversionKind, Selection, explain};
 use trace::timeline::{Options, Timeline};
 use trace::{Recording, Thread};
 
 use super::super::{Account, AccountJson};
 use super::bar::class;
-use super::{Chart, data, opening};
+use super::{Chart, compared_page, data, opening};
 
 /// A thread that sleeps for 9 ms until another one has worked, which could not run for 6 of them.
 fn account() -> Account {
@@ -305,4 +305,37 @@ fn every_kind_has_a_colour_and_a_meaning() {
     }
     let mut inversions = InversionKind::ALL.iter();
     assert!(inversions.all(|kind| kind.about().ends_with('.')));
+}
+
+/// Goal: the charts of two runs have one scale, so that bars can be compared; each run has its data, its
+/// elements and its name. Method: a run against one with a longer wait.
+#[test]
+fn two_charts_have_one_scale() {
+    let (long, mut short) = (account(), account());
+    short.explanation.waits[0].end = Nanos(short.explanation.waits[0].begin.0 + 1_000);
+    let mut told = None;
+    let written = compared_page(
+        ["<a>", "b"],
+        [&short, &long],
+        &Comparison::default(),
+        |body, data| {
+            told = Some((
+                body.clone().into_string(),
+                serde_json::to_value(data).unwrap(),
+            ));
+            Ok(())
+        },
+    );
+    assert!(written.is_ok());
+    let (markup, data) = told.unwrap();
+    let longest = long.explanation.waits[0].length().0;
+    for chart in [&data["chart"], &data["there"]["chart"]] {
+        assert_eq!(chart["least_top_ns"], longest);
+    }
+    assert_eq!(
+        (&data["run"], &data["there"]["run"]),
+        (&"Here".into(), &"There".into())
+    );
+    assert!(markup.contains("Here: &lt;a&gt;") && markup.contains("id=\"chart-there\""));
+    assert_eq!(markup.matches("id=\"opened\"").count(), 1);
 }
