@@ -30,7 +30,7 @@ pub(super) struct Passed {
     first: u32,
     /// The best of those with a rank.
     kept: Option<(Rank, Ticket)>,
-    /// How many of the others are in the front queue, and not announced.
+    /// How many of the others are in the queue for such jobs, and not announced.
     queued: u32,
     /// The job whose end made them ready, if it was one: what comes after them comes after it.
     by: Ticket,

@@ -86,9 +86,6 @@ impl<P: Platform> Context<'_, P> {
     /// Jobs with a rank that go before the normal ones, if there ever were any.
     #[inline]
     pub(crate) fn ranked(&self) -> Option<&dyn RankedJobs<P>> {
-        if !self.shared.lanes.ranks_are_used() {
-            return None;
-        }
         self.shared.ranked.get().map(|ranked| &**ranked)
     }
 

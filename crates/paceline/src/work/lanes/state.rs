@@ -93,13 +93,6 @@ impl<M: Memory> Lanes<M> {
         self.often.used.load(Ordering::Relaxed) & (FRAME_USED | RANKS_USED) != 0
     }
 
-    /// Whether there has been a job with a rank.
-    #[inline(always)]
-    pub(crate) fn ranks_are_used(&self) -> bool {
-        // Relaxed: as above.
-        self.often.used.load(Ordering::Relaxed) & RANKS_USED != 0
-    }
-
     /// Jobs with a rank are going to be made.
     pub(super) fn note_ranks(&self) {
         self.add_use(RANKS_USED);

@@ -91,7 +91,7 @@ impl<P: Platform> Waiter<'_, '_, P> {
     /// just made ready.
     fn help_with_own(&self) {
         loop {
-            if self.cx.shared.lanes.ranks_are_used() && self.help_by_rank() {
+            if self.cx.ranked().is_some() && self.help_by_rank() {
                 if self.is_timed() {
                     return; // It may be late by now.
                 }
