@@ -12,6 +12,7 @@ mod library;
 mod read;
 #[cfg(test)]
 mod tests;
+mod together;
 
 use std::collections::BTreeMap;
 

@@ -26,6 +26,9 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             and 2022.2 are built after its description, and run beside Paceline on the author's Ryzen 9 \
             3950X under Linux instead of Windows; two more values of the machine (how a line's requests \
             queue, and the threads' share of a core) are fitted to the first two claims, the third follows. \
+            *At most* is what no job system can exceed there: the work of that many threads, two of \
+            which share a core from the 17th on, and the longest way through the graph; what a job \
+            system falls short of it is the price of its jobs and of its order. \
             Then the article's loop that adds with \
             compare-and-swap, against fetch_add and a sum for each thread; how many wake-ups are sent and \
             found nothing to do; what waking costs the main thread, with batches and without; and what \

@@ -51,7 +51,15 @@ pub(super) fn measured(effort: &Effort, findings: &mut Findings) -> Result<(), F
         "This machine ({here}): speed-up over a serial run, {jobs} jobs, medians of {} frames",
         count - 1
     );
-    findings.tables.push(table(title, &trials, pieces, workers));
+    let measure = graph(Nanos(pieces[0]), effort)?.measure();
+    let bounds = workers.iter().map(|&workers| {
+        let threads = (workers + 1).min(here.parallelism);
+        measure.speedup_at_most(threads as u32)
+    });
+    let bounds: Vec<f64> = bounds.collect();
+    findings
+        .tables
+        .push(table(title, &trials, pieces, workers, &bounds));
     let title = format!("This machine: {jobs} jobs, {} a piece", Nanos(pieces[0]));
     findings.plots.push(plot(
         "here",

@@ -92,7 +92,13 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
     let trials = ScalingTrials(all.into_iter().zip(speed_ups).collect());
     let jobs = jobs(effort);
     let title = format!("Speed-up over a serial run on {MACHINE}, {jobs} jobs");
-    findings.tables.push(table(title, &trials, pieces, workers));
+    let bounds = workers
+        .iter()
+        .map(|&workers| most_speed_up(effort, workers));
+    let bounds = bounds.collect::<Result<Vec<f64>, Failure>>()?;
+    findings
+        .tables
+        .push(table(title, &trials, pieces, workers, &bounds));
     for (file, piece) in [("small", 500), ("large", 10_000)] {
         let title = format!(
             "{jobs} jobs, {} a piece: speed-up over a serial run",
@@ -109,6 +115,15 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
     findings.claims.extend(claims(&trials, &others));
     findings.claims.extend(claims_of_ours(&trials));
     Ok(())
+}
+
+/// The speed-up that no job system can exceed on the simulated machine: its threads do no more work than its
+/// cores, which two of them share, and no frame is shorter than the longest way through the graph. Nothing
+/// else has a price in it. It is the same for all lengths of pieces.
+fn most_speed_up(effort: &Effort, workers: usize) -> Result<f64, Failure> {
+    let measure = graph(Nanos(PIECES_NS[0]), effort)?.measure();
+    let most = lab::machine(MACHINE).work_of_threads(workers + 1);
+    Ok(measure.speedup_at_most(u32::MAX).min(most))
 }
 
 impl ScalingTrial {
@@ -174,23 +189,27 @@ fn with_graphs(
     })
 }
 
+/// The speed-ups; `bounds` are those that no job system can exceed, for each number of workers.
 pub(super) fn table(
     title: String,
     trials: &ScalingTrials,
     pieces: &[u64],
     workers: &[usize],
+    bounds: &[f64],
 ) -> Table {
     let mut columns = vec!["a piece".to_owned(), "workers".to_owned()];
     columns.extend(SystemUnderTest::ALL.map(|system| system.name().to_owned()));
+    columns.push("at most".to_owned());
     let mut table = Table::with_columns(title, columns);
     for &piece in pieces {
-        for &workers in workers {
+        for (&workers, &bound) in workers.iter().zip(bounds) {
             let cells =
                 SystemUnderTest::ALL.map(|system| trials.speed_up(piece, workers, system).into());
             table.row(
                 [Nanos(piece).into(), (workers as u64).into()]
                     .into_iter()
-                    .chain(cells),
+                    .chain(cells)
+                    .chain([bound.into()]),
             );
         }
     }
