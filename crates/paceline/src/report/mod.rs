@@ -61,7 +61,8 @@ pub struct Report {
     /// The length of the queue for tickets that did not fit the queue of a thread. A ticket stands for a job
     /// that is ready; some are stale, and a job may have several.
     pub injector: usize,
-    /// The length of the queue of frame jobs.
+    /// The length of the queues of jobs that go before others: frame jobs, and jobs of graphs with
+    /// [`critical_first`](crate::BuiltGraph::critical_first).
     pub front: usize,
     /// The length of the queue of background jobs.
     pub backlog: usize,

@@ -145,8 +145,10 @@ impl<D: Resources + ?Sized, P: Platform> BuiltGraph<'_, D, P> {
     /// less than before. It is that of the normal lane: jobs [of other lanes](crate::GraphJob::lane) are not
     /// affected.
     ///
-    /// Such a job passes through a queue that all threads share. That is worth it for jobs of some
-    /// microseconds and more. In a graph of shorter ones only those that hold up the run pass through it.
+    /// Such a job passes through a queue that all threads share, before other jobs of that lane, whatever
+    /// they belong to. (A worker takes one job in 61 from elsewhere, so nothing waits for ever.) The queue is
+    /// worth it for jobs of some microseconds and more. In a graph of shorter ones only those that hold up
+    /// the run pass through it.
     ///
     /// Allocates now; runs do not. (The order is that of HEFT: Topcuoglu, Hariri and Wu, 2002.)
     ///
