@@ -48,11 +48,30 @@ pub(super) fn is_lock(timeline: &Timeline, says: &[NameHints], sleeper: u32, sle
         || wanted(timeline, says, sleeper, sleep.begin).is_some()
 }
 
+/// Whether a thread fell asleep while it waited for a device, as the kernel says.
+pub(super) fn is_for_device(
+    timeline: &Timeline,
+    says: &[NameHints],
+    sleeper: u32,
+    sleep: Stay,
+) -> bool {
+    innermost(timeline, says, sleeper, sleep.begin).is_some_and(|says| says.device)
+}
+
 /// The meaning of the innermost slice at a time, if it is that its thread wants a lock.
 fn wanted(timeline: &Timeline, says: &[NameHints], thread: u32, time: Nanos) -> Option<NameHints> {
+    innermost(timeline, says, thread, time).filter(|says| says.locks)
+}
+
+/// The meaning of the innermost slice at a time.
+fn innermost(
+    timeline: &Timeline,
+    says: &[NameHints],
+    thread: u32,
+    time: Nanos,
+) -> Option<NameHints> {
     let slice = timeline.slices.slices.before(thread, time).innermost?;
-    let says = says.get(slice.name.0 as usize)?;
-    says.locks.then_some(*says)
+    says.get(slice.name.0 as usize).copied()
 }
 
 /// Whether the waker had been lent the sleeper's priority until it woke it.

@@ -285,6 +285,9 @@ impl Walk<'_, '_> {
             _ if locks::is_lock(timeline, self.ground.says, thread, stay) => {
                 (CauseKind::Lock, Confidence::Inferred)
             }
+            _ if locks::is_for_device(timeline, self.ground.says, thread, stay) => {
+                (CauseKind::Io, Confidence::Known)
+            }
             _ if function.is_some() => (CauseKind::Blocked, Confidence::Known),
             Waker::Interrupt => (CauseKind::Interrupt, sure),
             // That does not mean a device: drivers wait for timers so, and threads for locks of the kernel.

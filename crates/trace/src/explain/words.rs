@@ -4,6 +4,7 @@
 //! programs: "wait for job", "WaitForJobGroupID", "lock bus", "monitor contention with owner …",
 //! "Choreographer#doFrame 1234", "DrawFrames", "frame 15".
 
+use crate::recording::{BINDER_CALL, FENCE_WAIT};
 use crate::timeline::Timeline;
 
 /// The meaning of a name.
@@ -15,6 +16,8 @@ pub(super) struct NameHints {
     pub(super) locks: bool,
     /// Its thread holds a lock.
     pub(super) holds: bool,
+    /// It waits for a device, as the kernel says.
+    pub(super) device: bool,
     /// It is a frame.
     pub(super) frame: bool,
     /// It waits for the display.
@@ -138,8 +141,14 @@ pub fn names_frame(name: &str) -> bool {
 /// The meaning of a name.
 pub(super) fn says(name: &str) -> NameHints {
     // Of a call the rest is a program's name.
-    if name.starts_with("binder call ") {
+    if name.starts_with(BINDER_CALL) {
         return NameHints::default();
+    }
+    if name.starts_with(FENCE_WAIT) {
+        return NameHints {
+            device: true,
+            ..NameHints::default()
+        };
     }
     let words = words(name);
     let has = |list: &[&str]| words.iter().any(|word| list.contains(&&**word));
@@ -162,6 +171,7 @@ pub(super) fn says(name: &str) -> NameHints {
         waits,
         locks,
         holds,
+        device: false,
         frame: frame && planned.is_none(),
         display,
         planned,

@@ -4,6 +4,11 @@ use event::{Nanos, Task};
 
 use super::Name;
 
+/// What the names of slices begin with that readers make of calls by binder, which the kernel tells of.
+pub(crate) const BINDER_CALL: &str = "binder call ";
+/// The same of waits for fences of devices.
+pub(crate) const FENCE_WAIT: &str = "device fence ";
+
 /// A mark of a thread at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {

@@ -3,6 +3,7 @@
 mod binder;
 mod causes;
 mod cpus;
+mod fences;
 mod inversions;
 mod jobs;
 mod order;

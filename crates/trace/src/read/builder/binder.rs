@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use event::{Nanos, Task};
 
 use super::{At, Builder};
+use crate::recording::BINDER_CALL;
 use crate::{Annotation, Loss, MarkKind, Recording};
 
 /// The track of the slices, for programs that show tracks.
@@ -147,9 +148,11 @@ impl Calls {
         recording.losses.add(Loss::Unfinished, open as u64);
         let notes = self.over.iter().map(|(task, call, end)| {
             let name = match call.with {
-                With::To(process) => format!("binder call to {}", process_name(recording, process)),
-                With::Server(server) => format!("binder call to {}", name(recording, server)),
-                With::Caller(caller) => format!("binder call from {}", name(recording, caller)),
+                With::To(process) => {
+                    format!("{BINDER_CALL}to {}", process_name(recording, process))
+                }
+                With::Server(server) => format!("{BINDER_CALL}to {}", name(recording, server)),
+                With::Caller(caller) => format!("{BINDER_CALL}from {}", name(recording, caller)),
             };
             Annotation {
                 on: Some(*task),

@@ -49,6 +49,7 @@ impl Builder {
             thread.tid = thread.tid.filter(|_| !facts.is_made_up);
         }
         self.calls.finish(&mut recording);
+        self.fences.finish(&mut recording);
         recording
     }
 

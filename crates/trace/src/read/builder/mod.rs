@@ -10,6 +10,7 @@
 //! Nothing is allocated for an event but its place in the list.
 
 mod binder;
+mod fences;
 mod finish;
 mod kernel;
 mod states;
@@ -25,10 +26,12 @@ use event::{Cpu, KernelEvent, KernelEventKind, Nanos, Task};
 use super::mix::{mix, of_ends};
 use crate::{Clock, Counter, CpuFacts, Loss, Mark, MarkKind, Name, Recording, Wakers};
 use binder::Calls;
+use fences::Fences;
 use kernel::changed;
 use tasks::TaskTable;
 
 pub(crate) use binder::Transaction;
+pub(crate) use fences::{FenceKey, FenceStep};
 pub(crate) use states::{from_bits, from_letters};
 pub(crate) use tasks::Trust;
 
@@ -92,6 +95,7 @@ pub(crate) struct Builder {
     is_mixed: bool,
     facts: UntimedFacts,
     calls: Calls,
+    fences: Fences,
 }
 
 /// Facts about a thread beside its events.
@@ -147,6 +151,7 @@ impl Builder {
             is_mixed: false,
             facts: UntimedFacts::default(),
             calls: Calls::default(),
+            fences: Fences::default(),
         }
     }
 

@@ -8,7 +8,9 @@ use super::line::{Line, LineBody, trim_start};
 use super::plugin;
 use crate::Loss;
 use crate::layout::Layout;
-use crate::read::builder::{At, Builder, Party, Transaction, Trust, Wake, from_bits, from_letters};
+use crate::read::builder::{
+    At, Builder, FenceKey, FenceStep, Party, Transaction, Trust, Wake, from_bits, from_letters,
+};
 use crate::read::markers;
 use crate::read::numbers::{field, hexadecimal, integer, leading, leading_signed};
 
@@ -62,6 +64,9 @@ fn event(builder: &mut Builder, at: &At, name: &[u8], args: &[u8]) -> LineOutcom
         b"sched_blocked_reason" => blocked(builder, at, args),
         b"binder_transaction" => transaction(builder, at, args),
         b"binder_transaction_received" => received(builder, at, args),
+        b"dma_fence_wait_start" => fence(builder, at, args, FenceStep::WaitBegins),
+        b"dma_fence_wait_end" => fence(builder, at, args, FenceStep::WaitEnds),
+        b"dma_fence_signaled" => fence(builder, at, args, FenceStep::Signalled),
         b"cpu_frequency" => frequency(builder, at, args),
         b"cpu_frequency_limits" => frequency_limit(builder, at, args),
         b"cpu_idle" => idle(builder, at, args),
@@ -279,6 +284,18 @@ fn transaction(builder: &mut Builder, at: &At, args: &[u8]) -> Option<()> {
 fn received(builder: &mut Builder, at: &At, args: &[u8]) -> Option<()> {
     let number = number(args, b"transaction=")?;
     builder.transaction(at, Transaction::Received { number });
+    Some(())
+}
+
+/// `driver=v3d timeline=v3d-render context=7 seqno=41`. Names of timelines may have blanks in them.
+fn fence(builder: &mut Builder, at: &At, args: &[u8], step: FenceStep) -> Option<()> {
+    let (driver, rest) = split(args.strip_prefix(b"driver=")?, b" timeline=")?;
+    let (timeline, _) = split_last(rest, b" context=")?;
+    let key = FenceKey {
+        context: number(args, b"context=")?,
+        seqno: number(args, b"seqno=")?,
+    };
+    builder.fence(at, key, step, [driver, timeline]);
     Some(())
 }
 

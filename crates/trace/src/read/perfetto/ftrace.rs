@@ -17,8 +17,8 @@ use super::lists::{List, Spare};
 use super::parties::{NO_PRIORITY, Parties, PartyNumber};
 use super::raw::{KernelFact, narrow};
 use super::wire::{Fields, Row, Value};
-use super::words::Texts;
-use crate::read::builder::{Transaction, Wake};
+use super::words::{TextId, Texts};
+use crate::read::builder::{FenceKey, FenceStep, Transaction, Wake};
 use crate::{Loss, Losses, throttle};
 
 /// Bits of `common_flags`: in a hard interrupt, in a soft one.
@@ -78,6 +78,14 @@ pub(super) struct Bundle<'a> {
     pub(super) message: &'a [u8],
 }
 
+/// A step of a fence, with the names of its driver and its timeline.
+#[derive(Clone, Copy)]
+pub(super) struct FenceFact {
+    pub(super) key: FenceKey,
+    pub(super) step: FenceStep,
+    pub(super) names: [TextId; 2],
+}
+
 /// Kernel events of some CPUs so far.
 #[derive(Default)]
 pub(super) struct BundleDecoder {
@@ -90,6 +98,8 @@ pub(super) struct BundleDecoder {
     pub(super) addresses: Vec<u64>,
     /// Of binder, likewise.
     pub(super) transactions: Vec<Transaction>,
+    /// Of fences, likewise.
+    pub(super) fences: Vec<FenceFact>,
     /// The bundles' information about their clocks that is not taken yet, each with its bundle's number.
     pub(super) stamps: Vec<(u64, Stamp)>,
     pub(super) losses: Losses,
@@ -238,6 +248,7 @@ impl BundleDecoder {
         let what = match event.kind {
             17 => wake(Wake::Queued),
             114 => wake(Wake::New),
+            416..=418 => self.fence(event.kind, event.body.bytes(), by),
             kind => self.rare(kind, event.body.bytes(), event.tid),
         };
         match what {
@@ -332,6 +343,25 @@ impl BundleDecoder {
         let number = self.transactions.len() as u32;
         self.transactions.push(transaction);
         Ok(KernelFact::Transaction { on, number })
+    }
+
+    /// Fences: a signal, or the beginning or end of a wait. `by`: the running thread, outside of interrupts.
+    fn fence(&mut self, kind: u32, body: &[u8], by: u32) -> Result<KernelFact, Option<Loss>> {
+        let Some(row) = Row::of(body) else {
+            return Err(Some(Loss::Malformed));
+        };
+        let [context, seqno] = [1, 3].map(|field| row.number(field) as u32);
+        let number = self.fences.len() as u32;
+        self.fences.push(FenceFact {
+            key: FenceKey { context, seqno },
+            step: match kind {
+                416 => FenceStep::Signalled,
+                417 => FenceStep::WaitBegins,
+                _ => FenceStep::WaitEnds,
+            },
+            names: [2, 4].map(|field| self.texts.keep(row.bytes(field))),
+        });
+        Ok(KernelFact::Fence { on: by, number })
     }
 
     /// System calls: those of futexes.

@@ -232,6 +232,14 @@ impl<'a> Teller<'a> {
         }
     }
 
+    fn tell_fence(&mut self, builder: &mut Builder, at: At, on: u32, number: u32) {
+        let at = self.at(at, on);
+        let decoder = self.of(at.cpu).decoder;
+        let fence = decoder.fences[number as usize];
+        let names = fence.names.map(|name| decoder.texts.get(name));
+        builder.fence(&at, fence.key, fence.step, names);
+    }
+
     /// Rare events.
     #[inline(never)]
     fn tell_rare(&mut self, builder: &mut Builder, at: At, what: KernelFact) {
@@ -280,6 +288,7 @@ impl<'a> Teller<'a> {
                 let transaction = self.of(at.cpu).decoder.transactions[number as usize];
                 builder.transaction(&self.at(at, on), transaction);
             }
+            KernelFact::Fence { on, number } => self.tell_fence(builder, at, on, number),
             KernelFact::Marker { on, text } => {
                 let at = self.at(at, on);
                 let Meaning {

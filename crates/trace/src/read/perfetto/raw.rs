@@ -90,6 +90,11 @@ pub(super) enum KernelFact {
         /// By number in the list of transactions.
         number: u32,
     },
+    Fence {
+        on: u32,
+        /// By number in the list of fences.
+        number: u32,
+    },
     Throttle {
         tid: u32,
         begins: bool,

@@ -310,6 +310,50 @@ fn binder_calls_are_read() {
     assert!(recording.losses.is_empty(), "{:?}", recording.losses);
 }
 
+/// Goal: waits for fences of devices are read, and who signals them, if it is a thread. Method: two waits, of
+/// which a thread on another CPU ends one, and an interrupt there the other.
+#[test]
+fn fences_are_read() {
+    let step = |time, tid, kind, seqno| {
+        let names = [message(2, b"v3d"), message(4, b"v3d-bin")].concat();
+        event(time, tid, kind, &[number(1, 7), names, number(3, seqno)])
+    };
+    let in_interrupt = |time, tid, seqno| {
+        let names = [message(2, b"v3d"), message(4, b"v3d-bin")].concat();
+        let body = [number(1, 7), names, number(3, seqno)].concat();
+        // `common_flags`: TRACE_FLAG_HARDIRQ.
+        let parts = [
+            number(1, time),
+            number(2, tid),
+            message(416, &body),
+            number(5, 8),
+        ];
+        message(2, &parts.concat())
+    };
+    let first = [
+        switch(5, ("swapper/0", 0, 120), ("app", 7), 0),
+        step(10, 7, 417, 1),
+        step(40, 7, 418, 1),
+        step(50, 7, 417, 2),
+        step(80, 7, 418, 2),
+    ];
+    let second = [
+        switch(15, ("swapper/1", 0, 120), ("worker", 9), 0),
+        step(30, 9, 416, 1),
+        in_interrupt(70, 9, 2),
+    ];
+    let recording = read_all(&file(&[bundle(0, &first), bundle(1, &second)]));
+    let notes = recording.annotations.iter();
+    let told: Vec<_> = notes
+        .map(|note| (note.begin.0, note.end.0, note.name.as_str()))
+        .collect();
+    let name = "device fence v3d-bin";
+    assert_eq!(told, [(10, 40, name), (50, 80, name)]);
+    let arrows: Vec<u64> = recording.marks.iter().map(|mark| mark.time.0).collect();
+    assert_eq!(arrows, [30, 40]);
+    assert!(recording.losses.is_empty(), "{:?}", recording.losses);
+}
+
 /// An event of a kind without a message in the format.
 fn generic(time: u64, name: &str, values: &[(&str, u64)]) -> Vec<u8> {
     let value = |(name, value): &(&str, u64)| {
