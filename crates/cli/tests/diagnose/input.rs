@@ -50,6 +50,10 @@ fn bad_input_is_one_line() {
             &["--annotate"],
         ),
         (
+            &[SPIN, "--against", PI, "--report", PI],
+            &["--report", "the trace of --against", "another file"],
+        ),
+        (
             &[SPIN, "--against", SPIN, "--report", "no/such/folder/f"],
             &["--report", "no folder"],
         ),

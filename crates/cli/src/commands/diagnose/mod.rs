@@ -22,8 +22,15 @@ use super::accounts::Account;
 use super::trace_file;
 
 pub(crate) fn run(arguments: DiagnoseArguments) -> Result<(), Failure> {
+    let mut inputs = vec![("the trace itself", arguments.trace.as_path())];
+    inputs.extend(
+        arguments
+            .against
+            .as_deref()
+            .map(|other| ("the trace of --against", other)),
+    );
     output::check_files(
-        &[("the trace itself", &arguments.trace)],
+        &inputs,
         &[
             ("--annotate", arguments.annotate.as_deref()),
             ("--report", arguments.report.as_deref()),
