@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use event::Nanos;
-use paceline::{Builder, BuiltGraph, Grain, GraphNode, JobSystem};
+use paceline::{Builder, BuiltGraph, Grain, GraphNode, JobSystem, Lane};
 use platform::{Os, Platform};
 use sim::{Machine, Sim, SimConfig};
 use testkit::Counted;
@@ -185,6 +185,55 @@ fn a_loop_that_holds_up_the_rest_is_helped_with() {
     let median = times[times.len() / 2] as f64 / least as f64;
     println!("{median:.3} of the least time");
     assert!(median <= 1.1, "{median:.3}");
+}
+
+/// Goal: a frame that waits for a run has the ready jobs of the run go before frame jobs that come later.
+/// Method: a worker is held while the thread of the frame waits and is in the middle of one job of the run;
+/// frame jobs become ready; then the worker goes on. What it begins first.
+#[test]
+fn a_frame_that_waits_raises_the_ready_jobs_of_a_run() {
+    let log: Arc<Mutex<Vec<&'static str>>> = Arc::default();
+    let told = log.clone();
+    let report = Sim::run(SimConfig::new(1), move |sim| {
+        let builder = Builder::with_platform(sim.clone()).workers(1);
+        let js = Arc::new(builder.build().unwrap());
+        let mut graph = js.graph("frame");
+        let begun = Arc::new(AtomicUsize::new(0));
+        for _ in 0..4 {
+            let (begun, told) = (begun.clone(), told.clone());
+            graph.job("node").run(move |cx| {
+                begun.fetch_add(1, Relaxed);
+                told.lock().unwrap().push("node");
+                cx.work(Nanos::from_micros(500));
+            });
+        }
+        let mut graph = graph.build();
+        graph.critical_first(true);
+        (0..4).for_each(|_| graph.run(&mut ()));
+        begun.store(0, Relaxed);
+        let (held, seen, frames) = (Arc::new(AtomicUsize::new(0)), begun.clone(), told.clone());
+        let holds = held.clone();
+        js.schedule(move |cx| {
+            holds.store(1, Relaxed);
+            while seen.load(Relaxed) == 0 {
+                cx.work(Nanos::from_micros(5));
+            }
+            for _ in 0..3 {
+                let frames = frames.clone();
+                let job = cx.job("other").lane(Lane::Frame);
+                job.schedule(move |_| frames.lock().unwrap().push("other"));
+            }
+            frames.lock().unwrap().clear();
+        });
+        while held.load(Relaxed) == 0 {
+            sim.sleep_until(sim.time() + Nanos::from_micros(5));
+        }
+        let started = js.start(graph, Box::new(()));
+        js.in_lane(Lane::Frame, || drop(started.wait()));
+    });
+    report.expect_finished();
+    let log = log.lock().unwrap();
+    assert_eq!((log.first(), log.len()), (Some(&"node"), 6), "{log:?}");
 }
 
 fn spin(time: Duration) {

@@ -90,15 +90,12 @@ impl Heap {
         }
     }
 
-    /// The place of the first entry in order, above this rank, that `wanted` accepts.
-    fn first_of(&self, above: Rank, mut wanted: impl FnMut(Ticket) -> bool) -> Option<usize> {
+    /// The place of the first entry in order that `wanted` accepts.
+    fn first_of(&self, mut wanted: impl FnMut(Ticket) -> bool) -> Option<usize> {
         let mut first: Option<usize> = None;
         for (place, entry) in self.entries.iter().enumerate() {
             let is_first = first.is_none_or(|first| entry.goes_before(&self.entries[first]));
-            if is_first && entry.rank > above && wanted(entry.ticket) {
-                if place == 0 {
-                    return Some(0); // Nothing goes before it.
-                }
+            if is_first && wanted(entry.ticket) {
                 first = Some(place);
             }
         }
@@ -137,23 +134,30 @@ impl<M: Memory> RankedQueue<M> {
         self.change(|heap| heap.push(ticket, rank));
     }
 
-    /// Takes the best ticket above this rank that `wanted` accepts. `wanted` is called under the lock.
+    /// Takes the best ticket, if it is above this rank and `wanted`, which is called under the lock, accepts
+    /// it.
     #[inline]
-    pub(crate) fn take_above(
+    pub(crate) fn take_best_if(
         &self,
-        rank: Rank,
-        wanted: impl FnMut(Ticket) -> bool,
+        above: Rank,
+        wanted: impl FnOnce(Ticket) -> bool,
     ) -> Option<Ticket> {
-        if self.best() <= rank {
+        if self.best() <= above {
             return None;
         }
-        self.take_out(rank, wanted)
+        self.change(|heap| {
+            let best = heap.entries.first()?;
+            (best.rank > above && wanted(best.ticket)).then(|| heap.take(0))
+        })
     }
 
-    #[inline(never)]
-    fn take_out(&self, above: Rank, wanted: impl FnMut(Ticket) -> bool) -> Option<Ticket> {
+    /// Takes the best ticket of those that `wanted` accepts. It may look at all, under the lock.
+    pub(crate) fn take_first_of(&self, wanted: impl FnMut(Ticket) -> bool) -> Option<Ticket> {
+        if self.is_empty() {
+            return None;
+        }
         self.change(|heap| {
-            let place = heap.first_of(above, wanted)?;
+            let place = heap.first_of(wanted)?;
             Some(heap.take(place))
         })
     }
@@ -182,9 +186,9 @@ mod tests {
 
     use super::*;
 
-    /// Goal: tickets come out by rank, and by age among equals, each once, also if only some are wanted or
-    /// are above a rank; the published rank is that of the best. Method: random pushes
-    /// and takes of a few ranks, against a list that is searched from its beginning.
+    /// Goal: tickets come out by rank, and by age among equals, each once, also if only some are wanted, or
+    /// only the best if it is above a rank; the published rank is that of the best. Method: random pushes and
+    /// takes of a few ranks, against a list that is searched from its beginning.
     #[test]
     fn the_best_comes_first() {
         let queue = RankedQueue::<Os>::new();
@@ -202,15 +206,25 @@ mod tests {
             } else {
                 let above = Rank((random >> 50) as u32 & 3);
                 let wanted = |ticket: Ticket| modulus == 0 || ticket.0 % 3 == modulus - 1;
-                let of = model.iter();
-                let of = of.filter(|(rank, ticket)| *rank > above.0 && wanted(*ticket));
                 // The first of the greatest.
-                let best = of.copied().reduce(|a, b| if b.0 > a.0 { b } else { a });
-                model.retain(|&entry| Some(entry) != best);
-                assert_eq!(
-                    queue.take_above(above, wanted),
-                    best.map(|(_, ticket)| ticket)
-                );
+                let best = |of: &mut dyn Iterator<Item = (u32, Ticket)>| {
+                    of.reduce(|a, b| if b.0 > a.0 { b } else { a })
+                };
+                let looks_at_all = random >> 33 & 1 == 0;
+                let expected = if looks_at_all {
+                    let mut of = model.iter().copied();
+                    best(&mut of.by_ref().filter(|(_, ticket)| wanted(*ticket)))
+                } else {
+                    let best = best(&mut model.iter().copied());
+                    best.filter(|(rank, ticket)| *rank > above.0 && wanted(*ticket))
+                };
+                model.retain(|&entry| Some(entry) != expected);
+                let taken = if looks_at_all {
+                    queue.take_first_of(wanted)
+                } else {
+                    queue.take_best_if(above, wanted)
+                };
+                assert_eq!(taken, expected.map(|(_, ticket)| ticket));
             }
             let best = model.iter().map(|(rank, _)| *rank).max();
             assert_eq!(queue.best(), Rank(best.unwrap_or(0)));

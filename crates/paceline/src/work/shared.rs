@@ -122,17 +122,22 @@ pub(crate) trait RankedJobs<P: Platform>: Send + Sync {
     /// that.
     fn next(&self, cx: &Context<'_, P>) -> Option<Ticket>;
 
-    /// The same of those that `wanted` accepts.
-    fn next_of(
+    /// The same for a wait: only if `wanted` accepts the best one. It does not look further, since others
+    /// want the queue meanwhile.
+    fn next_if(
         &self,
         cx: &Context<'_, P>,
         wanted: &mut dyn FnMut(Ticket) -> bool,
     ) -> Option<Ticket>;
 
+    /// This thread does not take the next ticket from its deque: if it has kept one there, it goes into the
+    /// queue.
+    fn queue_kept(&self, cx: &Context<'_, P>);
+
     /// Other threads may join an open range, before jobs of lesser ranks. Announces it.
     fn invite(&self, cx: &Context<'_, P>, job: Ticket, rank: Rank);
 
-    /// Takes the best one of those that `wanted` accepts, whatever this thread has kept.
+    /// Takes the best one of all that `wanted` accepts, whatever this thread has kept.
     fn take(&self, wanted: &mut dyn FnMut(Ticket) -> bool) -> Option<Ticket>;
 
     /// Calls `look` with each of them, in no order, until it returns true. Returns whether it did.

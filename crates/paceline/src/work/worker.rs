@@ -58,6 +58,9 @@ impl<P: Platform> Context<'_, P> {
     /// This thread will not take the next ticket from its deque, although it may have kept one unannounced in
     /// order to do so.
     pub(super) fn announce_what_is_left(&self) {
+        if let Some(ranked) = self.ranked() {
+            ranked.queue_kept(self);
+        }
         let announces = P::OMITS != Some(Omission::AnnounceBeforeLeaving);
         if announces && self.thread.deque.len() > 0 {
             self.own(|own| own.fresh += 1);
@@ -78,7 +81,7 @@ impl<P: Platform> Context<'_, P> {
             return Some(ticket);
         }
         if self.shared.lanes.some_go_first()
-            && let Some(ticket) = self.next_of_the_first()
+            && let Some(ticket) = self.next_that_goes_first()
         {
             return Some(ticket);
         }

@@ -167,7 +167,8 @@ impl<D: Resources + ?Sized, P: Platform> BuiltGraph<'_, D, P> {
     /// }
     /// ```
     pub fn critical_first(&mut self, on: bool) {
-        self.built.set_ranked(on);
+        let order = on.then_some(&*self.shape.checked.order);
+        self.built.set_ranked(order);
     }
 
     /// All nodes on that way.

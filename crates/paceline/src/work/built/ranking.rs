@@ -36,6 +36,19 @@ pub(super) struct Ranking {
     threads: u64,
 }
 
+impl Ranking {
+    fn new(order: &[usize]) -> Ranking {
+        Ranking {
+            order: order.iter().map(|&node| node as u32).collect(),
+            nodes: vec![Known::default(); order.len()].into(),
+            slacks: Vec::with_capacity(order.len()),
+            runs: 0,
+            was_timed: false,
+            threads: 0,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Default)]
 struct Known {
     /// The time of the body that the ranks were made of.
@@ -64,10 +77,11 @@ impl Known {
 }
 
 impl<'b, P: Platform> Built<'b, P> {
-    /// Whether ready nodes are begun in the order of what hangs on them, from the next run on. For a caller
-    /// that has the graph to itself. Allocates.
-    pub(crate) fn set_ranked(&self, is_ranked: bool) {
-        let ranking = is_ranked.then(|| Box::new(self.new_ranking()));
+    /// Whether ready nodes are begun in the order of what hangs on them, from the next run on: then `order`
+    /// has the nodes, each behind those that it comes after. For a caller that has the graph to itself.
+    /// Allocates.
+    pub(crate) fn set_ranked(&self, order: Option<&[usize]>) {
+        let ranking = order.map(|order| Box::new(Ranking::new(order)));
         // SAFETY: no run is in progress: the caller has the graph to itself.
         unsafe { self.ranking.with_mut(|kept| *kept = ranking) };
         self.set_flag(Self::LEARNS, false);
@@ -75,30 +89,6 @@ impl<'b, P: Platform> Built<'b, P> {
             // Relaxed: published with the nodes of the next run.
             node.rank.store(Rank::NONE.0, Ordering::Relaxed);
             node.rank_of_loops.store(Rank::NONE.0, Ordering::Relaxed);
-        }
-    }
-
-    fn new_ranking(&self) -> Ranking {
-        let mut order = self.roots.to_vec();
-        let mut left: Vec<u32> = self.nodes.iter().map(|node| node.predecessors).collect();
-        let mut seen = 0;
-        while let Some(&node) = order.get(seen) {
-            seen += 1;
-            for next in self.behind(node) {
-                left[next as usize] -= 1;
-                if left[next as usize] == 0 {
-                    order.push(next);
-                }
-            }
-        }
-        debug_assert_eq!(order.len(), self.nodes.len(), "a graph has no cycle");
-        Ranking {
-            nodes: vec![Known::default(); order.len()].into(),
-            slacks: Vec::with_capacity(order.len()),
-            order: order.into(),
-            runs: 0,
-            was_timed: false,
-            threads: 0,
         }
     }
 

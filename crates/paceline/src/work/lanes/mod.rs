@@ -122,7 +122,7 @@ impl<P: Platform> Context<'_, P> {
     /// The first of the frame jobs, or of the jobs with a rank, for a thread that may have kept a ticket
     /// unannounced, in order to run it next.
     #[cold]
-    pub(crate) fn next_of_the_first(&self) -> Option<Ticket> {
+    pub(crate) fn next_that_goes_first(&self) -> Option<Ticket> {
         let Some(ticket) = self.take_from_front() else {
             return self.ranked()?.next(self);
         };

@@ -205,6 +205,9 @@ impl<P: Platform> Raise<'_, '_, P> {
         }
         if lane == LaneFlags::FRAME {
             cx.shared.injector.scan(&mut look);
+            if let Some(ranked) = cx.ranked() {
+                ranked.scan(&mut look);
+            }
             for thread in cx.shared.threads.iter() {
                 for deque in std::iter::once(&thread.deque).chain(&thread.inbox) {
                     deque.scan(&mut look);

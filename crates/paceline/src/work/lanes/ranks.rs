@@ -3,8 +3,8 @@
 //! They are of the normal lane, and go before all others of it, in an order that all threads share: the
 //! greatest rank first. The thread that makes several of them ready announces them together. If it is a
 //! worker that takes its next ticket now, it keeps the best one in its own deque, so that no other thread is
-//! woken for it. Before it takes that, it looks whether the queue has a better one. If so, it puts its own
-//! into the queue: in a deque other threads would find it last.
+//! woken for it. Before it takes that, it looks whether the queue has a better one. If so, or if it takes
+//! anything else first, it puts its own into the queue: in a deque other threads would find it last.
 //!
 //! A job in the middle of which a thread invites others to a loop gives its rank to the invitation.
 //!
@@ -37,19 +37,7 @@ impl<P: Platform> RankedJobs<P> for Ranks<P> {
     }
 
     fn next(&self, cx: &Context<'_, P>) -> Option<Ticket> {
-        self.next_of(cx, &mut |_| true)
-    }
-
-    fn next_of(
-        &self,
-        cx: &Context<'_, P>,
-        wanted: &mut dyn FnMut(Ticket) -> bool,
-    ) -> Option<Ticket> {
-        let kept = cx.rank_of_newest();
-        let ticket = self.0.take_above(kept, wanted)?;
-        if kept != Rank::NONE {
-            cx.queue_kept();
-        }
+        let ticket = self.0.take_best_if(cx.rank_of_newest(), |_| true)?;
         // Guests announce all tickets they make.
         if cx.thread.kind != ThreadKind::Guest {
             cx.announce_what_is_left();
@@ -57,13 +45,27 @@ impl<P: Platform> RankedJobs<P> for Ranks<P> {
         Some(ticket)
     }
 
+    fn next_if(
+        &self,
+        cx: &Context<'_, P>,
+        wanted: &mut dyn FnMut(Ticket) -> bool,
+    ) -> Option<Ticket> {
+        self.0.take_best_if(cx.rank_of_newest(), wanted)
+    }
+
+    fn queue_kept(&self, cx: &Context<'_, P>) {
+        if cx.rank_of_newest() != Rank::NONE {
+            cx.queue_newest();
+        }
+    }
+
     fn invite(&self, cx: &Context<'_, P>, job: Ticket, rank: Rank) {
         self.0.push(job, rank);
-        cx.announce_one(job);
+        cx.announce_ranked(1, job);
     }
 
     fn take(&self, wanted: &mut dyn FnMut(Ticket) -> bool) -> Option<Ticket> {
-        self.0.take_above(Rank::NONE, wanted)
+        self.0.take_first_of(wanted)
     }
 
     fn scan(&self, look: &mut dyn FnMut(Ticket) -> bool) -> bool {
@@ -97,13 +99,17 @@ impl<P: Platform> Context<'_, P> {
         }
     }
 
-    /// Announces so many jobs that were put into the queue, all of them parts of a scope.
-    pub(crate) fn announce_ranked(&self, count: u32, scope: Ticket) {
+    /// Announces so many jobs that were put into the queue: the parts of a scope, which no wait can name and
+    /// which are raised with it; or one job.
+    pub(crate) fn announce_ranked(&self, count: u32, whole: Ticket) {
         if let Some(now) = self.shared.idle.after_publish::<Fenced>() {
-            self.notify_idle(now, count, &|| self.alert_watcher_of(scope));
+            self.notify_idle(now, count, &|| self.alert_watcher_of(whole));
         }
         // That was F of the module above.
-        if self.shared.lanes.front_is_used() && looks_for_raise::<P>() {
+        if self.shared.lanes.front_is_used()
+            && self.graph().lane_of(whole) == LaneFlags::FRAME
+            && looks_for_raise::<P>()
+        {
             self.move_raised();
         }
     }
@@ -132,8 +138,8 @@ impl<P: Platform> Context<'_, P> {
         Rank::in_place(self.shared.slot(job).place.load(Ordering::Relaxed))
     }
 
-    /// A better job goes before the one that this thread has kept for itself.
-    fn queue_kept(&self) {
+    /// Moves the newest ticket of the own deque into the queue, if it has a rank.
+    fn queue_newest(&self) {
         let Some(ticket) = self.thread.deque.take_newest() else {
             return; // It was stolen.
         };

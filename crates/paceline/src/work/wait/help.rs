@@ -122,7 +122,7 @@ impl<P: Platform> Waiter<'_, '_, P> {
         let mut wanted = |ticket| self.could_help_with(ticket);
         let ticket = cx
             .ranked()
-            .and_then(|ranked| ranked.next_of(cx, &mut wanted));
+            .and_then(|ranked| ranked.next_if(cx, &mut wanted));
         ticket.is_some_and(|ticket| self.help(ticket, cx.shared.slot(ticket)))
     }
 
