@@ -4,7 +4,7 @@
 //! programs: "wait for job", "WaitForJobGroupID", "lock bus", "monitor contention with owner …",
 //! "Choreographer#doFrame 1234", "DrawFrames", "frame 15".
 
-use crate::recording::{BINDER_CALL, FENCE_WAIT};
+use crate::recording::Mark;
 use crate::timeline::Timeline;
 
 /// The meaning of a name.
@@ -141,10 +141,10 @@ pub fn names_frame(name: &str) -> bool {
 /// The meaning of a name.
 pub(super) fn says(name: &str) -> NameHints {
     // Of a call the rest is a program's name.
-    if name.starts_with(BINDER_CALL) {
+    if name.starts_with(Mark::BINDER_CALL) {
         return NameHints::default();
     }
-    if name.starts_with(FENCE_WAIT) {
+    if name.starts_with(Mark::FENCE_WAIT) {
         return NameHints {
             device: true,
             ..NameHints::default()

@@ -4,11 +4,6 @@ use event::{Nanos, Task};
 
 use super::Name;
 
-/// What the names of slices begin with that readers make of calls by binder, which the kernel tells of.
-pub(crate) const BINDER_CALL: &str = "binder call ";
-/// The same of waits for fences of devices.
-pub(crate) const FENCE_WAIT: &str = "device fence ";
-
 /// A mark of a thread at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
@@ -18,6 +13,13 @@ pub struct Mark {
     pub on: Task,
     /// Its kind.
     pub what: MarkKind,
+}
+
+impl Mark {
+    /// The first words of a slice that a reader makes of a call by binder, which the kernel tells of.
+    pub const BINDER_CALL: &str = "binder call ";
+    /// The first words of a slice that a reader makes of a wait for a device's fence.
+    pub const FENCE_WAIT: &str = "device fence ";
 }
 
 /// The kind of a mark.

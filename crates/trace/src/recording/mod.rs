@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 use event::{Cpu, Event, KernelEvent, Nanos, Task};
 
 pub use losses::{Loss, Losses};
-pub(crate) use marks::{BINDER_CALL, FENCE_WAIT};
 pub use marks::{Mark, MarkKind};
 pub use names::{Name, Names};
 pub use origin::{Clock, Origin, Wakers};

@@ -10,8 +10,7 @@ use std::collections::HashMap;
 use event::{Nanos, Task};
 
 use super::{At, Builder};
-use crate::recording::BINDER_CALL;
-use crate::{Annotation, Loss, MarkKind, Recording};
+use crate::{Annotation, Loss, Mark, MarkKind, Recording};
 
 /// The track of the slices, for programs that show tracks.
 const TRACK: &str = "binder";
@@ -147,17 +146,17 @@ impl Calls {
         let open: usize = sides.map(Vec::len).sum();
         recording.losses.add(Loss::Unfinished, open as u64);
         let notes = self.over.iter().map(|(task, call, end)| {
-            let name = match call.with {
+            let side = match call.with {
                 With::To(process) => {
-                    format!("{BINDER_CALL}to {}", process_name(recording, process))
+                    format!("to {}", process_name(recording, process))
                 }
-                With::Server(server) => format!("{BINDER_CALL}to {}", name(recording, server)),
-                With::Caller(caller) => format!("{BINDER_CALL}from {}", name(recording, caller)),
+                With::Server(server) => format!("to {}", name(recording, server)),
+                With::Caller(caller) => format!("from {}", name(recording, caller)),
             };
             Annotation {
                 on: Some(*task),
                 track: TRACK.into(),
-                name,
+                name: format!("{}{side}", Mark::BINDER_CALL),
                 begin: call.begin,
                 end: *end,
             }

@@ -10,8 +10,7 @@ use std::collections::HashMap;
 use event::{Nanos, Task};
 
 use super::{At, Builder};
-use crate::recording::FENCE_WAIT;
-use crate::{Annotation, Loss, MarkKind, Recording};
+use crate::{Annotation, Loss, Mark, MarkKind, Recording};
 
 /// The track of the slices, for programs that show tracks.
 const TRACK: &str = "fences";
@@ -70,8 +69,8 @@ impl Builder {
                 };
                 let [driver, timeline] = [driver, timeline].map(String::from_utf8_lossy);
                 let name = match timeline.strip_prefix(&*driver) {
-                    Some(_) => format!("{FENCE_WAIT}{timeline}"),
-                    None => format!("{FENCE_WAIT}{driver} {timeline}"),
+                    Some(_) => format!("{}{timeline}", Mark::FENCE_WAIT),
+                    None => format!("{}{driver} {timeline}", Mark::FENCE_WAIT),
                 };
                 let wait = OpenWait {
                     name,
