@@ -23,6 +23,7 @@ mod idle;
 mod interference;
 mod lanes;
 mod live;
+mod pinned;
 mod placement;
 mod process;
 mod quiet;

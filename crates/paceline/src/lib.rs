@@ -128,9 +128,9 @@ pub use adapt::{Decision, Help, Interference, Placement, Role, explain};
 pub use api::{
     Adopted, Builder, BuiltGraph, Condition, CriticalPath, DeclaredJob, Event, Frame, GraphBuilder,
     GraphJob, GraphNode, Inputs, Items, Job, JobSystem, Latch, Loop, LoopData, NewJob, NewJobWith,
-    NodeRef, NodeTiming, Outcome, Part, PerWorker, ReadAccess, Reading, Res, ResEach, ResItem,
-    ResPart, Resources, Shared, Span, StartedGraph, Tile, TileMut, Tiles, TilesMut, WhenDone,
-    WriteAccess, Writing,
+    NodeRef, NodeTiming, Outcome, Part, PerWorker, PinnedThread, ReadAccess, Reading, Res, ResEach,
+    ResItem, ResPart, Resources, Shared, Span, StartedGraph, Tile, TileMut, Tiles, TilesMut,
+    WhenDone, WriteAccess, Writing,
 };
 #[doc(hidden)]
 pub use api::{Fields, KeyMaker};
@@ -148,5 +148,5 @@ pub use report::{
     Activity, JobKind, JobState, LiveJob, LiveThread, LiveThreadKind, LiveWait, NamedJob, Report,
 };
 pub use stats::Stats;
-pub use store::{CancelToken, JobId, Label, Name};
+pub use store::{CancelToken, JobId, Label, Name, ThreadPin};
 pub use work::{Context, Scope};

@@ -18,4 +18,6 @@ pub enum Omission {
     LookBeforeYielding,
     /// A thread that starts workers looks first whether the job system has begun to end.
     LookBeforeStarting,
+    /// Threads that pinned jobs are ready for are unparked when there is one more, and when a wait begins.
+    UnparkPinned,
 }

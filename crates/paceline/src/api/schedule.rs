@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::panic::Location;
 
 use platform::{Lane, Os, Platform};
-use smallvec::SmallVec;
 
 use super::handle::Job;
+use super::predecessors::Predecessors;
 use super::submit::{Declares, owner};
 use crate::error::{ScheduleError, or_panic};
 use crate::policy::Grain;
@@ -42,6 +42,8 @@ pub struct NewJob<'a, 'body, P: Platform = Os> {
     pub(super) inherits: u32,
     /// No worker is woken for it.
     pub(super) is_quiet: bool,
+    /// The number of the thread that it is pinned to, if its flags say so. Zero is none's.
+    pub(super) pin: u32,
     /// What can call it off.
     pub(super) token: Option<(&'a CancelToken, KeepToken<P>)>,
     /// Invariant: a longer borrow must not pass for a shorter one, nor the other way round.
@@ -99,34 +101,6 @@ impl<'a, P: Platform> Origin<'a, P> {
     }
 }
 
-/// The predecessors of a job that is being described; the first eight without a heap allocation.
-#[derive(Default)]
-pub(super) struct Predecessors {
-    pub(super) tickets: SmallVec<[Ticket; 8]>,
-    /// Slots below this one are there: what the last look at their number has found.
-    slots: u32,
-    /// An id of another job system, if there was one.
-    foreign: Option<JobId>,
-}
-
-impl Predecessors {
-    /// As [`Shared::ticket_of`], with one look at the number of slots for several ids.
-    #[inline]
-    fn add<P: Platform>(&mut self, id: JobId, shared: &Shared<P>) {
-        let ticket = id.ticket();
-        if id.pool != shared.id {
-            self.foreign = Some(id);
-            return;
-        }
-        if ticket.index() >= self.slots {
-            self.slots = shared.graph.slots.len();
-        }
-        if ticket.index() < self.slots {
-            self.tickets.push(ticket);
-        }
-    }
-}
-
 impl<'a, P: Platform> NewJob<'a, 'static, P> {
     #[track_caller]
     pub(super) fn outside(shared: &'a Shared<P>, name: &'static str) -> Self {
@@ -162,6 +136,7 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
             flags: 0,
             inherits: LaneFlags::ALL,
             is_quiet: false,
+            pin: 0,
             token: None,
             _body: PhantomData,
         }

@@ -71,8 +71,8 @@ impl<P: Platform> NewJob<'_, '_, P> {
         };
         let (job, slot) = made.ok_or_else(|| graph.full())?;
         put(job, slot);
-        if flags & Slot::<P>::HAS_TOKEN != 0 {
-            self.keep_token(&cx, job);
+        if flags & Slot::<P>::HAS_EXTRAS != 0 {
+            self.keep_extras(&cx, job, slot, flags)?;
         }
         let queue = cx.queue();
         if cx.shared.checks.is_on() {
@@ -90,12 +90,32 @@ impl<P: Platform> NewJob<'_, '_, P> {
         Ok(JobId::new(cx.shared.id, job))
     }
 
-    /// The token of a job that was made, and that is not published yet.
+    /// Notes the token and the thread of a job that was made, and that is not published yet.
     #[cold]
-    fn keep_token(&self, cx: &Context<'_, P>, job: Ticket) {
+    fn keep_extras(
+        &self,
+        cx: &Context<'_, P>,
+        job: Ticket,
+        slot: &Slot<P>,
+        flags: u32,
+    ) -> Result<(), ScheduleError> {
         if let Some((token, keep)) = self.token {
             keep(cx, job, token);
         }
+        if flags & Slot::<P>::IS_PINNED == 0 {
+            return Ok(());
+        }
+        let error = if flags & Slot::<P>::IS_RANGE != 0 {
+            ScheduleError::PinnedLoop
+        } else if let Some(pinned) = cx.shared.pinned.get()
+            && pinned.add(job, self.pin)
+        {
+            return Ok(());
+        } else {
+            ScheduleError::NoSuchThread
+        };
+        cx.graph().refuse(job, slot, cx.queue());
+        Err(error)
     }
 
     /// Checks a job that was made, and adds its edges, with those that it asks for by itself.

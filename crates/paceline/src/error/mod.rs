@@ -80,6 +80,11 @@ pub enum ScheduleError {
         /// Its number of items.
         items: usize,
     },
+    /// The thread that the job is pinned to ([`NewJob::pinned_to`](crate::NewJob::pinned_to)) takes no such
+    /// jobs any more, or belongs to another job system.
+    NoSuchThread,
+    /// A loop is pinned to a thread. Its parts are for all threads.
+    PinnedLoop,
     /// A run of a graph has data that is shorter than a job declares.
     MissingItems(Box<MissingItems>),
     /// It declares data that it must not touch, as things are.
@@ -125,6 +130,13 @@ impl fmt::Display for ScheduleError {
                     "a range of {items} items is too long; cut it into parts below 2^32"
                 )
             }
+            ScheduleError::NoSuchThread => f.write_str(
+                "the thread that the job is pinned to has dropped its PinnedThread, or is of another \
+                 job system",
+            ),
+            ScheduleError::PinnedLoop => f.write_str(
+                "a loop cannot be pinned to a thread; pin a job that goes through the items itself",
+            ),
             ScheduleError::MissingItems(missing) => missing.fmt(f),
             ScheduleError::Access(error) => error.fmt(f),
         }

@@ -14,7 +14,7 @@ use super::listen::Listener;
 use super::{Driver, Graph, OnGraph};
 use crate::border::Payload;
 use crate::queues::Queue;
-use crate::store::{JobPhase, LaneFlags, Link, LinksWord, NIL, Preds, Slot, StateWord, Ticket};
+use crate::store::{JobPhase, Link, LinksWord, NIL, Preds, Slot, StateWord, Ticket};
 
 /// How a job ended.
 pub(crate) enum Ending {
@@ -98,6 +98,26 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
         }
     }
 
+    /// Nothing holds a pinned job back but its thread, which has to come for it. The caller has released it,
+    /// and hands it to that thread.
+    pub(crate) fn hold_for_thread(self, slot: &Slot<P>, job: Ticket) {
+        self.driver.record(EventKind::Ready, job, 0);
+        self.hold_from_outside(slot, job);
+    }
+
+    /// The thread of a pinned job has come for it: the job runs, as after a claim. False if something else
+    /// holds it back for a moment, or if it was dropped; then it is not the caller's.
+    pub(crate) fn claim_held(self, slot: &Slot<P>, job: Ticket) -> bool {
+        // AcqRel, partner: the subtractions in `release`, as there.
+        if slot.pending.fetch_sub(1, Ordering::AcqRel) != 1 {
+            return false;
+        }
+        let running = StateWord::new(job.generation(), JobPhase::Running, 1).pack();
+        // Release, partner: the Acquire loads of the state, in surveys and searches.
+        slot.state.store(running, Ordering::Release);
+        true
+    }
+
     /// Nothing holds the job back: queues it, or puts it on the list of jobs to finish here.
     #[inline(always)]
     pub(crate) fn make_ready(self, job: Ticket, slot: &Slot<P>, queue: Queue) {
@@ -112,12 +132,21 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
     /// The same for a job that has a body and is not cancelled.
     #[inline(always)]
     pub(crate) fn make_runnable(self, job: Ticket, slot: &Slot<P>, flags: u32, queue: Queue) {
-        self.make_ready_here(job, slot);
-        if !LaneFlags::is_plainly_normal(flags) {
-            self.driver.enqueue_in_lane(job, queue);
-            return;
+        if !Slot::<P>::goes_into_deque(flags) {
+            return self.make_ready_elsewhere(job, slot, flags, queue);
         }
+        self.make_ready_here(job, slot);
         self.driver.enqueue(job, queue);
+    }
+
+    /// The same for a job of another lane, or one that is pinned to a thread.
+    #[cold]
+    fn make_ready_elsewhere(self, job: Ticket, slot: &Slot<P>, flags: u32, queue: Queue) {
+        if flags & Slot::<P>::IS_PINNED != 0 {
+            return self.driver.hand_to_thread(job);
+        }
+        self.make_ready_here(job, slot);
+        self.driver.enqueue_in_lane(job, queue);
     }
 
     /// Nothing holds the job back. The caller starts it itself, or queues it.
@@ -152,8 +181,9 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
     /// itself.
     pub(crate) fn discard_body(self, job: Ticket, slot: &Slot<P>) {
         // Relaxed: the caller has the job to itself.
-        if slot.flags.load(Ordering::Relaxed) & Slot::<P>::HAS_TOKEN != 0 {
-            self.driver.forget_token(job);
+        let extras = slot.flags.load(Ordering::Relaxed) & Slot::<P>::HAS_EXTRAS;
+        if extras != 0 {
+            self.driver.forget_extras(job);
         }
         // SAFETY: the job is not ready and never will be (or is being shut down, or its participants have
         // left), so no other thread touches table and body. Both were filled by the scheduler, whose writes

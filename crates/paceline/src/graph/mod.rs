@@ -118,6 +118,9 @@ pub(crate) trait Driver<P: Platform> {
     fn enqueue(&self, job: Ticket, queue: Queue);
     /// The same for a job of which the flags alone do not say that it is in the normal lane.
     fn enqueue_in_lane(&self, job: Ticket, queue: Queue);
+    /// Hands a pinned job that may run to its thread. If that thread has left, the job becomes ready for all,
+    /// to be called off.
+    fn hand_to_thread(&self, job: Ticket);
     /// Announces the jobs that were put into a queue.
     fn publish(&self, queue: Queue);
     /// Wakes the thread on this thread slot, which is a listener.
@@ -127,8 +130,8 @@ pub(crate) trait Driver<P: Platform> {
     fn has_new_predecessor(&self, job: Ticket);
     /// Whether a thread waits for the job without being a listener.
     fn is_awaited(&self, job: Ticket) -> bool;
-    /// The job will not run, or has: its token, if it has one, is not needed any more.
-    fn forget_token(&self, job: Ticket);
+    /// The job will not run, or has: what is kept of it in tables beside the slots is not needed any more.
+    fn forget_extras(&self, job: Ticket);
     /// Drops the closure or the result of a job.
     fn discard_held(&self, job: Ticket, drop_it: impl FnOnce() -> Result<(), Payload>);
     /// Drops a value of the program's that belongs to no job.

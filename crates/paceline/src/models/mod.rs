@@ -24,6 +24,7 @@ mod idle;
 mod lanes;
 mod links;
 mod live;
+mod pinned;
 mod posted;
 mod promote;
 mod range;

@@ -132,6 +132,8 @@ pub struct LiveJob {
     /// Its lane ([`NewJob::lane`](crate::NewJob::lane)), or the one that it was raised to by waits. It says
     /// nothing of an event, a combination or a scope.
     pub lane: Lane,
+    /// The thread slot of the thread that alone may run it ([`NewJob::pinned_to`](crate::NewJob::pinned_to)).
+    pub pinned_to: Option<usize>,
     /// The scope that it belongs to.
     pub scope: Option<JobId>,
 }

@@ -15,6 +15,8 @@ pub(super) enum ChainEnd {
     /// The closure of a scope has not returned.
     OpenScope,
     Ready,
+    /// A job that is ready, for one thread alone.
+    ReadyForOne,
     /// A future that is pending.
     NotWoken,
     /// An event.
@@ -103,6 +105,7 @@ pub(super) fn own(job: &LiveJob) -> Outlook {
         _ if waits => ChainEnd::Gone,
         (JobState::Waiting, JobKind::Scope) => ChainEnd::OpenScope,
         (JobState::Waiting, _) => ChainEnd::Changing,
+        (JobState::Ready, _) if job.pinned_to.is_some() => ChainEnd::ReadyForOne,
         (JobState::Ready, _) => ChainEnd::Ready,
         (JobState::Running { .. } | JobState::Open { .. }, _) => ChainEnd::Runs,
     };
@@ -149,6 +152,7 @@ mod tests {
             has_deadline: false,
             is_pending: false,
             lane: Lane::Normal,
+            pinned_to: None,
             scope: None,
         };
         edges.iter().enumerate().map(job).collect()

@@ -105,11 +105,7 @@ impl Report {
             }
             (JobState::Waiting, _, Some(waits)) => waits,
             (JobState::Waiting, _, None) => "is just being made or released".to_owned(),
-            (JobState::Ready, ..) if job.lane == Lane::Background => {
-                "ready, in the background".to_owned()
-            }
-            (JobState::Ready, ..) if job.lane == Lane::Frame => "ready, in front".to_owned(),
-            (JobState::Ready, ..) => "ready".to_owned(),
+            (JobState::Ready, ..) => self.about_ready(job),
             (JobState::Running { thread }, _, waits) => {
                 let place = thread.and_then(|slot| self.thread_of(slot));
                 let place = place.map_or(String::new(), |thread| format!(" on {thread}"));
@@ -125,6 +121,17 @@ impl Report {
                     None => format!("open, {shared}"),
                 }
             }
+        }
+    }
+
+    fn about_ready(&self, job: &LiveJob) -> String {
+        if let Some(thread) = job.pinned_to.and_then(|slot| self.thread_of(slot)) {
+            return format!("ready, for {thread} alone");
+        }
+        match job.lane {
+            Lane::Background => "ready, in the background".to_owned(),
+            Lane::Frame => "ready, in front".to_owned(),
+            Lane::Normal => "ready".to_owned(),
         }
     }
 

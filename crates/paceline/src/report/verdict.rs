@@ -133,7 +133,8 @@ impl Inquiry<'_> {
 
     fn ready(&self) -> usize {
         let jobs = self.report.jobs.iter();
-        jobs.filter(|job| job.state == JobState::Ready).count()
+        jobs.filter(|job| job.state == JobState::Ready && job.pinned_to.is_none())
+            .count()
     }
 
     /// A sentence about all of it, where nothing worse is known.
@@ -164,7 +165,7 @@ impl Inquiry<'_> {
         if report.jobs.is_empty() && waits.is_empty() {
             return Some("nothing is stuck: no job is live, and no thread waits".to_owned());
         }
-        if worst >= Some(ChainEnd::NotWoken) {
+        if worst >= Some(ChainEnd::ReadyForOne) {
             return None; // The sentence about that wait says it all.
         }
         let is_open = |job: &&LiveJob| job.kind == JobKind::Event;
@@ -321,6 +322,10 @@ impl Inquiry<'_> {
             (ChainEnd::Runs, _) => ", which has just begun".to_owned(),
             (ChainEnd::OpenScope, _) => ", whose closure has not returned".to_owned(),
             (ChainEnd::Ready, _) => ", which is ready".to_owned(),
+            (ChainEnd::ReadyForOne, _) => match job.pinned_to {
+                Some(slot) => format!(", which is ready for {}", self.pinned_to(slot)),
+                None => ", which is ready".to_owned(),
+            },
             (ChainEnd::Changing, _) => ", which is just being made or released".to_owned(),
             (ChainEnd::Gone | ChainEnd::Cycle, _) => {
                 ", which waits for a job that is just ending".to_owned()
@@ -335,6 +340,19 @@ impl Inquiry<'_> {
             None => job.to_string(),
         };
         jobs.map(described).collect()
+    }
+
+    /// The thread that alone may run a job, and why it does not.
+    fn pinned_to(&self, slot: usize) -> String {
+        let mut threads = self.report.threads.iter();
+        let activity = threads.find(|thread| thread.slot == slot);
+        let why = match activity.map(|thread| thread.activity) {
+            Some(Activity::Outside) => {
+                " alone, and that is in code of the program: it neither waits nor runs its jobs"
+            }
+            _ => " alone",
+        };
+        self.thread(slot) + why
     }
 
     fn thread(&self, slot: usize) -> String {

@@ -24,6 +24,13 @@ impl LaneFlags {
     /// The flags of all lanes.
     pub(crate) const ALL: u32 = LaneFlags::FRAME.0;
 
+    /// The flags that say of which lane a job is: those of the lane that it was made in, and of a raise above
+    /// the normal one.
+    pub(crate) const OF_JOB: u32 = {
+        let above = LaneFlags::FRAME.0 & !LaneFlags::NORMAL.0;
+        LaneFlags::ALL | above << LaneFlags::RAISED_SHIFT
+    };
+
     /// The lane in which a job with these flags was made.
     #[inline(always)]
     pub(crate) fn made_in(flags: u32) -> LaneFlags {
@@ -44,9 +51,7 @@ impl LaneFlags {
     /// was raised to that lane is not meant.
     #[inline(always)]
     pub(crate) fn is_plainly_normal(flags: u32) -> bool {
-        let above = LaneFlags::FRAME.0 & !LaneFlags::NORMAL.0;
-        let is_raised = above << LaneFlags::RAISED_SHIFT;
-        flags & (LaneFlags::FRAME.0 | is_raised) == LaneFlags::NORMAL.0
+        flags & LaneFlags::OF_JOB == LaneFlags::NORMAL.0
     }
 
     /// The more urgent of two lanes.

@@ -29,6 +29,7 @@ use platform::{Atomic, Ordering, Platform, SharedCell};
 
 use super::body::{Body, BodyTable};
 use super::id::Ticket;
+use super::lane::LaneFlags;
 use super::links::Preds;
 use super::slab::NIL;
 use crate::border::Payload;
@@ -215,18 +216,23 @@ impl<P: Platform> Slot<P> {
     pub(crate) const IS_AWAITED: u32 = 1 << 7;
     /// A token can call it off: see `work/tokens.rs`.
     pub(crate) const HAS_TOKEN: u32 = 1 << 18;
+    /// One thread alone may run it: see `work/pinned.rs`.
+    pub(crate) const IS_PINNED: u32 = 1 << 19;
+    /// The flags of jobs of which something is kept in a table beside the slots.
+    pub(crate) const HAS_EXTRAS: u32 = Slot::<P>::HAS_TOKEN | Slot::<P>::IS_PINNED;
     // Bits 8 and 16 are the lane of a job with a body, bits 17 and 25 the lane that it was raised to: see
     // `lane`.
     /// `parent` holds a scope or a job, and not the numbers of next links.
     pub(crate) const HAS_PARENT: u32 = 1 << 9;
     /// A job that a handle holds has failed: there is no result. Written before its list is closed.
     pub(crate) const FAILED: u32 = 1 << 10;
-    /// An event that has not been completed, or a future that is pending: that counts as one of the things
-    /// that hold it back.
+    /// An event that has not been completed, a future that is pending, or a pinned job whose thread has not
+    /// come for it yet: that counts as one of the things that hold it back.
     pub(crate) const IS_OPEN_EVENT: u32 = 1 << 11;
     /// The body is a future: it may be run several times.
     pub(crate) const IS_FUTURE: u32 = 1 << 13;
-    /// A future that has been pending. What it awaits is among its predecessors; these do not count.
+    /// A future that has been pending, or a pinned job that was ready. What a future awaits is among its
+    /// predecessors; these do not count.
     pub(crate) const WAS_POLLED: u32 = 1 << 14;
 
     /// A run of a built graph, or a job of one. The thread that waits for the run ends it, also while the job
@@ -235,6 +241,13 @@ impl<P: Platform> Slot<P> {
 
     /// A scope. It waits for the jobs that name it as their parent.
     pub(crate) const IS_SCOPE: u32 = 1 << 12;
+
+    /// Whether a ready job with these flags goes into a deque, as nearly all do: it was made in the normal
+    /// lane and is in it, and any thread may run it.
+    #[inline(always)]
+    pub(crate) fn goes_into_deque(flags: u32) -> bool {
+        flags & (LaneFlags::OF_JOB | Slot::<P>::IS_PINNED) == LaneFlags::NORMAL.0
+    }
 
     /// Value of `place`: no thread slot has the job, or none has stored itself there yet.
     pub(crate) const NOWHERE: u32 = u32::MAX;

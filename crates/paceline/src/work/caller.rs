@@ -53,6 +53,12 @@ impl<P: Platform> Driver<P> for Context<'_, P> {
         Context::enqueue_in_lane(self, job, queue);
     }
 
+    fn hand_to_thread(&self, job: Ticket) {
+        if let Some(pinned) = self.shared.pinned.get() {
+            pinned.hand_over(self, job);
+        }
+    }
+
     #[inline]
     fn publish(&self, queue: Queue) {
         Context::publish(self, queue, false);
@@ -70,6 +76,9 @@ impl<P: Platform> Driver<P> for Context<'_, P> {
         if self.shared.lanes.are_used() {
             self.raise_new_predecessor(job);
         }
+        if let Some(pinned) = self.shared.pinned.get() {
+            pinned.waits_have_changed(self);
+        }
         if self.shared.idle.load().watching > 0 {
             self.shared.idle.bump();
             self.alert_watcher_of(job);
@@ -85,9 +94,14 @@ impl<P: Platform> Driver<P> for Context<'_, P> {
         here || threads.any(|thread| thread.waits_for.load(Ordering::Relaxed) == job.0)
     }
 
-    fn forget_token(&self, job: Ticket) {
+    #[cold]
+    #[inline(never)]
+    fn forget_extras(&self, job: Ticket) {
         if let Some(tokens) = self.shared.tokens.get() {
             tokens.forget(job);
+        }
+        if let Some(pinned) = self.shared.pinned.get() {
+            pinned.forget(job);
         }
     }
 

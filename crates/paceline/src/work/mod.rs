@@ -14,6 +14,7 @@ pub(crate) mod lanes;
 mod lending;
 #[cfg(feature = "trace")]
 mod own_rings;
+mod pinned;
 pub(crate) mod posted;
 mod publish;
 pub(crate) mod range;

@@ -156,6 +156,12 @@ impl<M: Memory> Posted<M> {
         M::fence(Ordering::Release);
     }
 
+    /// Whether the thread takes part in a loop.
+    pub(super) fn takes_part(&self) -> bool {
+        // Acquire, partner: the Release stores in `in_loop`.
+        self.takes_part.load(Ordering::Acquire) != 0
+    }
+
     /// Calls `run`, in which the thread takes part in this loop.
     pub(crate) fn in_loop<R>(&self, job: Ticket, run: impl FnOnce() -> R) -> R {
         // Relaxed: only the owner writes it. Release, partner: the Acquire loads in `read`: a thread that has

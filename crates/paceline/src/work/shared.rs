@@ -44,6 +44,8 @@ pub(crate) struct SystemState<P: Platform> {
     pub(crate) lanes: Lanes<P>,
     /// Made with the first token.
     pub(crate) tokens: Late<Box<dyn TokenTable<P>>>,
+    /// Made for the first thread that jobs are pinned to.
+    pub(crate) pinned: Late<Box<dyn PinnedJobs<P>>>,
     /// Made with the first graph that begins first what holds up the rest.
     pub(crate) ranked: Late<Box<dyn RankedJobs<P>>>,
     pub(crate) slow: Slow<P>,
@@ -107,6 +109,50 @@ pub(crate) trait TokenTable<P: Platform>: Send + Sync {
     fn len(&self) -> usize;
 }
 
+/// What is called when a pinned job becomes ready.
+pub(crate) type ReadyHook = Arc<dyn Fn() + Send + Sync>;
+
+/// The threads that jobs are pinned to, and those jobs; see `pinned.rs`.
+pub(crate) trait PinnedJobs<P: Platform>: Send + Sync {
+    /// Jobs may be pinned to this thread from now on. Returns its number, which it has until it has left as
+    /// often as it came.
+    fn arrive(&self, cx: &Context<'_, P>) -> u32;
+
+    /// What to call whenever a job of this thread becomes ready.
+    fn call(&self, pin: u32, hook: ReadyHook);
+
+    /// This thread takes jobs for one caller less. If that was the last one, or the thread is about to end,
+    /// it takes no more, and those that are left are called off.
+    fn leave(&self, cx: &Context<'_, P>, is_ending: bool);
+
+    /// Notes a new job, which is not published yet. False if there is no such thread.
+    fn add(&self, job: Ticket, pin: u32) -> bool;
+
+    /// Hands a job that may run to its thread. If that thread has left, the job becomes ready for all, to be
+    /// called off.
+    fn hand_over(&self, cx: &Context<'_, P>, job: Ticket);
+
+    /// How many jobs of this thread are ready.
+    fn count(&self, cx: &Context<'_, P>) -> usize;
+
+    /// Runs a job of this thread that is ready, or the next one. False if there is none.
+    fn run(&self, cx: &Context<'_, P>, which: Option<Ticket>) -> bool;
+
+    /// A job of this thread that is ready, and without which a wait for `target` in the middle of a job does
+    /// not end.
+    fn find_needed(&self, cx: &Context<'_, P>, target: Ticket) -> Option<Ticket>;
+
+    /// Something waits for something else than before: threads with jobs that are ready, and that they did
+    /// not need, may need them now.
+    fn waits_have_changed(&self, cx: &Context<'_, P>);
+
+    /// The job will not run, or has.
+    fn forget(&self, job: Ticket);
+
+    /// The thread slot of the thread that a job is pinned to, and whether the job waits for nothing else.
+    fn home_of(&self, job: Ticket) -> Option<(usize, bool)>;
+}
+
 /// The jobs with a rank that are ready; see `lanes/ranks.rs`.
 pub(crate) trait RankedJobs<P: Platform>: Send + Sync {
     /// The greatest rank, or [`Rank::NONE`].
@@ -155,6 +201,12 @@ const _: () = assert!(JOBS_MAX * LINK_BLOCKS_PER_JOB <= LINK_BLOCKS_MAX);
 
 impl<P: Platform> Shared<P> {
     pub(crate) fn new(parts: Parts<P>) -> Arc<Shared<P>> {
+        // The parts move into the closure before anything is made of them: what a closure has captured has
+        // drop glue of its own.
+        Arc::new_cyclic(move |this| Shared::of(parts, this.clone()))
+    }
+
+    fn of(parts: Parts<P>, this: Weak<Shared<P>>) -> Shared<P> {
         let threads = parts.threads as u32;
         let slots_max = Slab::<P, Slot<P>>::with_hoards(parts.max_jobs, threads);
         // The order matters on simulated machines. Words made one after the other share a line there, as the
@@ -165,8 +217,7 @@ impl<P: Platform> Shared<P> {
         });
         let blocks = P::on_own_lines(|| Slab::new(BLOCKS_MAX, 0, RangeBlock::empty));
         let threads = ThreadSlots::new(parts.threads, parts.guests_max, parts.queue);
-        let idle = Idle::new(parts.threads);
-        let injector = Injector::new();
+        let (idle, injector) = (Idle::new(parts.threads), Injector::new());
         let lanes = Lanes::new(parts.background_max);
         let slow = Slow::new(parts.threads, parts.slow_takes_loops);
         let labels = Labels::new();
@@ -195,9 +246,9 @@ impl<P: Platform> Shared<P> {
             .sink
             .map(|sink| Recorder::new(sink, parts.recording, parts.threads));
         let (panics, ending) = (Panics::new(), EndOfSystem::new());
-        Arc::new_cyclic(|this| Shared {
+        Shared {
             id,
-            this: this.clone(),
+            this,
             graph,
             blocks,
             threads,
@@ -205,6 +256,7 @@ impl<P: Platform> Shared<P> {
             injector,
             lanes,
             tokens: Late::empty(),
+            pinned: Late::empty(),
             ranked: Late::empty(),
             slow,
             workers,
@@ -222,7 +274,7 @@ impl<P: Platform> Shared<P> {
             fork_epoch,
             caches,
             platform: parts.platform,
-        })
+        }
     }
 
     /// Whether this process is a child of the one that made the job system.
@@ -312,6 +364,9 @@ impl<P: Platform> Host for Shared<P> {
                 // SAFETY: the calling thread has this slot until it leaves.
                 let context = unsafe { Context::new(self, slot) };
                 context.wake_for_all(); // Of jobs that it scheduled quietly no other thread has heard.
+                if let Some(pinned) = self.pinned.get() {
+                    pinned.leave(&context, true);
+                }
             }
             slot.posted.depart();
             self.threads.leave(thread);

@@ -203,6 +203,11 @@ impl<P: Platform> ThreadSlot<P> {
         self.posted.name()
     }
 
+    /// Whether its thread is in the middle of a part of a loop.
+    pub(super) fn takes_part_in_loop(&self) -> bool {
+        self.posted.takes_part()
+    }
+
     /// The words that say what its thread does.
     pub(crate) fn words_of_thread(&self) -> ThreadWords<'_, P> {
         ThreadWords {

@@ -447,6 +447,9 @@ impl<P: Platform> Context<'_, P> {
         if !self.has_stack() {
             return false; // It was called by a job that was run like this, by a job, and so on.
         }
+        if self.shared.pinned.get().is_some() && self.run_pinned(None) {
+            return true;
+        }
         loop {
             let Some(ticket) = self.next() else {
                 return false;

@@ -13,7 +13,7 @@ use crate::api::over::{LoopData, LoopItems};
 use crate::api::schedule::NewJob;
 use crate::api::submit::{Declares, refused};
 use crate::error::{ScheduleError, or_panic};
-use crate::store::{CancelToken, JobId};
+use crate::store::{CancelToken, JobId, ThreadPin};
 use crate::work::Context;
 
 /// The description of a job that declares what it reads and writes, from [`NewJob::reads`],
@@ -212,6 +212,18 @@ impl<'a, 'body, A, P: Platform> DeclaredJob<'a, 'body, A, P> {
     /// ```
     pub fn cancelled_by(self, token: &'a CancelToken) -> Self {
         self.described(|job| job.cancelled_by(token))
+    }
+
+    /// The thread that alone runs it, as [`NewJob::pinned_to`].
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let (scene, main) = (js.share("scene", 0), js.pinned_thread());
+    /// let draw = js.job("draw").reads(&scene).pinned_to(main.pin());
+    /// js.wait(draw.schedule(|_cx, scene| assert_eq!(*scene, 0)));
+    /// ```
+    pub fn pinned_to(self, thread: ThreadPin) -> Self {
+        self.described(|job| job.pinned_to(thread))
     }
 
     /// It has no deadline, as [`NewJob::background`].

@@ -124,6 +124,7 @@ impl<P: Platform> JobReader<'_, P> {
             }
         };
         let kind = kind_of::<P>(flags);
+        let (pinned_to, state) = self.for_home(job, flags, state);
         let in_scope = has(Slot::<P>::IN_SCOPE) && has(Slot::<P>::HAS_PARENT);
         Some(LiveJob {
             id,
@@ -136,8 +137,21 @@ impl<P: Platform> JobReader<'_, P> {
                 && state == JobState::Waiting
                 && has(Slot::<P>::IS_OPEN_EVENT),
             lane: self.names.shared.graph.lane_of(job).into(),
+            pinned_to,
             scope: in_scope.then(|| JobId::new(self.names.shared.id, parent)),
         })
+    }
+
+    /// The thread that the job is pinned to, and its state: if nothing holds it back but that thread, it is
+    /// ready.
+    fn for_home(&self, job: Ticket, flags: u32, state: JobState) -> (Option<usize>, JobState) {
+        let pinned = self.names.shared.pinned.get();
+        let pinned = pinned.filter(|_| flags & Slot::<P>::IS_PINNED != 0);
+        match pinned.and_then(|pinned| pinned.home_of(job)) {
+            Some((thread, true)) if state == JobState::Waiting => (Some(thread), JobState::Ready),
+            Some((thread, _)) => (Some(thread), state),
+            None => (None, state),
+        }
     }
 
     /// The waits of threads that take part in this loop.

@@ -18,8 +18,11 @@ impl<P: Platform> Waiter<'_, '_, P> {
         loop {
             // A wait with a deadline that may run bodies runs at least one. Otherwise polling would get
             // nowhere.
-            let may_help = self.may_help_on(has_stack) && (is_first || !self.is_late());
+            let may_begin = is_first || !self.is_late();
             is_first = false;
+            // No other thread would run it.
+            let is_pinned = may_begin && self.has_pinned() && self.help_with_pinned(None);
+            let may_help = may_begin && self.may_help_on(has_stack);
             if may_help {
                 self.help_with_own();
             }
@@ -27,11 +30,13 @@ impl<P: Platform> Waiter<'_, '_, P> {
             if self.is_over() {
                 return true;
             }
-            let helped = may_help
-                && (self.help_ancestor()
-                    || self.fetch_tickets()
-                    || self.help_descendant()
-                    || self.help_anything());
+            let helped = is_pinned
+                || may_help
+                    && (self.has_pinned()
+                        || self.help_ancestor()
+                        || self.fetch_tickets()
+                        || self.help_descendant()
+                        || self.help_anything());
             if !helped {
                 return self.is_over();
             }
@@ -90,7 +95,7 @@ impl<P: Platform> Waiter<'_, '_, P> {
     /// and needs no search: the jobs of a scope, the other half of a join, a needed job that the last one has
     /// just made ready.
     fn help_with_own(&self) {
-        loop {
+        while !self.has_pinned() {
             if self.cx.ranked().is_some() && self.help_by_rank() {
                 if self.is_timed() {
                     return; // It may be late by now.
@@ -148,17 +153,55 @@ impl<P: Platform> Waiter<'_, '_, P> {
         true
     }
 
+    /// Outside of all jobs: whether a job that is pinned to this thread is ready, and there is stack for it.
+    #[inline]
+    pub(super) fn has_pinned(&self) -> bool {
+        self.cx.shared.pinned.get().is_some() && self.may_run_pinned()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn may_run_pinned(&self) -> bool {
+        !self.cx.is_called_back() && self.cx.count_pinned() > 0 && self.cx.has_stack()
+    }
+
+    /// Runs a job that is pinned to this thread and ready, or the next one.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn help_with_pinned(&self, which: Option<Ticket>) -> bool {
+        self.on_top(|| self.cx.run_pinned(which))
+    }
+
+    /// In a wait in the middle of a job: a job that is pinned to this thread, is ready, and has to run before
+    /// the wait can end.
+    #[inline]
+    pub(super) fn needed_pinned(&self) -> Option<Ticket> {
+        let pinned = self.cx.shared.pinned.get()?;
+        if !self.cx.is_called_back() || self.cx.count_pinned() == 0 || !self.cx.has_stack() {
+            return None;
+        }
+        pinned.find_needed(self.cx, self.target)
+    }
+
+    /// Runs something on top of the wait. While that runs, this thread does not wait: a deadlock check that
+    /// asks what the job on top waits for must not find the wait underneath it.
+    #[inline(always)]
+    fn on_top(&self, run: impl FnOnce() -> bool) -> bool {
+        let waits_for = self.cx.thread.waits_for.load(Ordering::Relaxed);
+        self.cx.thread.waits_for.store(0, Ordering::Relaxed);
+        let has_run = run();
+        self.cx.thread.waits_for.store(waits_for, Ordering::Relaxed);
+        has_run
+    }
+
     /// Runs a ticket from inside a wait.
     #[inline]
     pub(super) fn help(&self, ticket: Ticket, slot: &Slot<P>) -> bool {
         let cx = self.cx;
-        // While the job that it helps with runs, this thread does not wait. A deadlock check that asks what
-        // that job waits for must not find the wait underneath it.
-        let waits_for = self.cx.thread.waits_for.load(Ordering::Relaxed);
-        self.cx.thread.waits_for.store(0, Ordering::Relaxed);
-        cx.set_why(|| self.why_help(ticket));
-        let helped = cx.start(ticket, slot);
-        self.cx.thread.waits_for.store(waits_for, Ordering::Relaxed);
+        let helped = self.on_top(|| {
+            cx.set_why(|| self.why_help(ticket));
+            cx.start(ticket, slot)
+        });
         if !helped {
             cx.own(|own| own.record.why = Why::Next);
         } else {

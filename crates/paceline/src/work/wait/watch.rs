@@ -69,6 +69,9 @@ impl<P: Platform> Waiter<'_, '_, P> {
             Err(_) => return self.look_now_and_then(),
         };
         begin_watch(cx);
+        if let Some(pinned) = shared.pinned.get() {
+            pinned.waits_have_changed(cx);
+        }
         let mut patience = self.patience();
         let mut vigil = shared.adapt.watch();
         let mut suspicion = Suspicion {
@@ -220,8 +223,13 @@ impl<P: Platform> Waiter<'_, '_, P> {
         } else {
             None
         };
+        let pinned = match found {
+            None => self.needed_pinned(),
+            Some(_) => None,
+        };
+        let has_found = found.is_some() || pinned.is_some() || self.has_pinned();
         let mut rest = RestOutcome::None;
-        if found.is_none() && !self.is_over() && !self.must_run_anything() {
+        if !has_found && !self.is_over() && !self.must_run_anything() {
             if let Some(stuck) = shared.replace_blocked(cx) {
                 shared.end_block(cx);
                 shared.report_stuck(cx, &stuck);
@@ -247,6 +255,8 @@ impl<P: Platform> Waiter<'_, '_, P> {
         shared.end_block(cx);
         if let Some(job) = found {
             self.help(job, shared.slot(job));
+        } else if pinned.is_some() {
+            self.help_with_pinned(pinned);
         }
         rest
     }
