@@ -2,6 +2,7 @@
 #include <paceline.hpp>
 
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <memory>
 #include <numeric>
@@ -102,6 +103,23 @@ int main() {
         jobs.wait(off);
     } catch (const pl::error &thrown) {
         std::printf("%s\n", pl_status_name(thrown.status()));
+    }
+
+    // What belongs to this thread, and is made elsewhere.
+    std::atomic<int> told{0};
+    auto main_thread = jobs.pin_thread([&] { told++; });
+    int windows = 0;
+    auto mesh = jobs.schedule("load", [] {});
+    auto shown = pl::after(mesh).pinned_to(main_thread.pin());
+    jobs.wait(jobs.schedule("show", [&] { windows++; }, shown));
+    auto again = jobs.schedule("show", [&] { windows++; }, shown);
+    while (!jobs.is_done(again))
+        main_thread.run_jobs();
+    std::printf("%d windows, told %d times\n", windows, told.load());
+    try {
+        jobs.schedule_for("loop", 10, [](std::size_t, std::size_t) {}, shown);
+    } catch (const pl::error &thrown) {
+        std::printf("%s\n", thrown.what());
     }
     std::printf("explained: %d\n", !jobs.explain().empty() && !jobs.report().empty());
     return 0;

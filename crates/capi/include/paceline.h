@@ -155,6 +155,11 @@ typedef uint32_t pl_lane;
 typedef uint64_t pl_token;
 
 /**
+ * Names a thread that jobs are pinned to. Zero is none.
+ */
+typedef uint64_t pl_pin;
+
+/**
  * A job. Zero in a field is its default.
  */
 typedef struct {
@@ -206,6 +211,10 @@ typedef struct {
    * What can call it off before it begins (pl_token_create). 0: nothing.
    */
   pl_token token;
+  /**
+   * The thread that alone runs it (pl_pin_thread). 0: any.
+   */
+  pl_pin pin;
 } pl_job_desc;
 
 /**
@@ -270,6 +279,36 @@ typedef struct {
    */
   pl_token token;
 } pl_loop_desc;
+
+/**
+ * Called whenever a job becomes ready that is pinned to a thread. It may be called on any thread, on several
+ * at the same time, and must neither wait for jobs nor end by longjmp.
+ */
+typedef void (*pl_ready)(void *data);
+
+/**
+ * How a thread takes jobs that are pinned to it. Zero in a field is its default.
+ */
+typedef struct {
+  /**
+   * sizeof(pl_pin_desc).
+   */
+  size_t size;
+  /**
+   * Called whenever a job of the thread becomes ready, such as to wake the loop of its window. Null:
+   * nothing is.
+   */
+  pl_ready on_ready;
+  /**
+   * What `on_ready` is called with. It is used by any thread, so it must bear that.
+   */
+  void *data;
+  /**
+   * Called once with the data when `on_ready` is not going to be called any more, or if the call is
+   * refused (for another reason than the description's size). Null: nothing is.
+   */
+  pl_release release;
+} pl_pin_desc;
 
 /**
  * How to make a job system. Zero in a field is its default.
@@ -574,6 +613,36 @@ pl_status pl_schedule_for(pl_system *system, const pl_loop_desc *desc, pl_job *o
  */
 pl_status pl_parallel_for(pl_system *system,
                           const pl_loop_desc *desc);
+
+/**
+ * Has the calling thread run jobs whose descriptions name it (`pin`), and puts its name into `*out`: in
+ * its waits outside of jobs, whether they need them or not; in a wait in the middle of a job, if that
+ * needs them; in pl_poll and in pl_run_pinned_jobs. A second call gives the same name. `desc` may be null.
+ * Takes a lock.
+ *
+ * Requires: `system` was made by pl_system_create. `desc` is null or points to a description whose `size` is right.
+ * `out` may be written to.
+ */
+pl_status pl_pin_thread(pl_system *system,
+                        const pl_pin_desc *desc,
+                        pl_pin *out);
+
+/**
+ * Runs the jobs that are pinned to the calling thread and ready, as many as there are at the call, and puts
+ * their number into `*out`, if that is not null. Never blocks.
+ *
+ * Requires: `system` was made by pl_system_create. `out` is null or may be written to.
+ */
+pl_status pl_run_pinned_jobs(pl_system *system,
+                             size_t *out);
+
+/**
+ * Takes one pl_pin_thread of the calling thread back. After the last one, and at the end of the thread, jobs
+ * that are left are called off: waits for them say PL_CANCELLED.
+ *
+ * Requires: `system` was made by pl_system_create.
+ */
+pl_status pl_unpin_thread(pl_system *system);
 
 /**
  * A sentence about the last call of this thread that returned something other than PL_OK or PL_TIMEOUT:

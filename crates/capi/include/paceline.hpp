@@ -134,6 +134,37 @@ private:
     pl_token number_;
 };
 
+/// A thread that runs the jobs which are pinned to it, in its waits and in run_jobs(): pl::options()
+/// .pinned_to(main_thread.pin()). It is destroyed on the thread that made it, and before the system.
+class pinned_thread {
+public:
+    pinned_thread(pinned_thread &&other) noexcept
+        : system_(std::exchange(other.system_, nullptr)), pin_(other.pin_) {}
+    pinned_thread(const pinned_thread &) = delete;
+    pinned_thread &operator=(const pinned_thread &) = delete;
+    pinned_thread &operator=(pinned_thread &&) = delete;
+    ~pinned_thread() {
+        if (system_ != nullptr)
+            pl_unpin_thread(system_);
+    }
+
+    /// Its name, for other threads.
+    pl_pin pin() const noexcept { return pin_; }
+    /// Runs the jobs that are ready, as many as there are at the call. Returns their number.
+    std::size_t run_jobs() {
+        std::size_t ran = 0;
+        check(pl_run_pinned_jobs(system_, &ran));
+        return ran;
+    }
+
+private:
+    friend class system;
+    pinned_thread(pl_system *system, pl_pin pin) noexcept : system_(system), pin_(pin) {}
+
+    pl_system *system_;
+    pl_pin pin_;
+};
+
 /// A job's number. It owns nothing: wait for the job or not.
 class job {
 public:
@@ -262,6 +293,11 @@ public:
         token_ = by.number();
         return *this;
     }
+    /// The thread that alone runs it (pinned_thread::pin). A loop cannot be pinned.
+    options &pinned_to(pl_pin thread) {
+        pin_ = thread;
+        return *this;
+    }
     /// Wakes no worker: for threads that cannot pay for a system call.
     options &quiet() {
         quiet_ = 1;
@@ -284,11 +320,16 @@ private:
         desc.lane = lane_;
         desc.quiet = quiet_;
         desc.token = token_;
+        if constexpr (std::is_same_v<Desc, pl_job_desc>)
+            desc.pin = pin_;
+        else if (pin_ != 0)
+            throw error(PL_INVALID, "a loop cannot be pinned to a thread: its parts are for all threads");
     }
 
     std::vector<pl_job> after_;
     pl_lane lane_ = PL_LANE_NORMAL;
     pl_token token_ = 0;
+    pl_pin pin_ = 0;
     std::uint32_t quiet_ = 0;
     std::uint32_t grain_ = 0;
 };
@@ -566,6 +607,23 @@ public:
         pl_token made = 0;
         check(pl_token_create(raw_, 0, &made));
         return pl::token(raw_, made);
+    }
+    /// Has the calling thread run jobs that are pinned to it.
+    pinned_thread pin_thread() {
+        pl_pin made = 0;
+        check(pl_pin_thread(raw_, nullptr, &made));
+        return pinned_thread(raw_, made);
+    }
+    /// The same. `on_ready` is called, on any thread, whenever one of them becomes ready; it must not throw.
+    template <class F> pinned_thread pin_thread(F on_ready) {
+        pl_pin_desc desc = {};
+        desc.size = sizeof desc;
+        desc.on_ready = [](void *data) { (*static_cast<F *>(data))(); };
+        desc.data = new F(std::move(on_ready));
+        desc.release = [](void *data) { delete static_cast<F *>(data); };
+        pl_pin made = 0;
+        check(pl_pin_thread(raw_, &desc, &made));
+        return pinned_thread(raw_, made);
     }
     template <class Rep, class Period>
     pl::frame frame(const char *name, std::chrono::duration<Rep, Period> budget) {

@@ -2,11 +2,12 @@
 
 use std::ffi::{c_char, c_void};
 
-use paceline::{CancelToken, Lane, NewJob};
+use paceline::{CancelToken, Lane, NewJob, ThreadPin};
 
 use crate::body::{BodyData, BodyParts, Bound, JobFunction, Taker, pl_body, pl_release};
 use crate::described::{Described, array, must_be, put, read};
 use crate::names::name_of;
+use crate::pinned::pl_pin;
 use crate::status::{Answer, Refusal, call, pl_status};
 use crate::system::{named, pl_system};
 use crate::tokens::pl_token;
@@ -54,6 +55,8 @@ pub struct pl_job_desc {
     pub quiet: u32,
     /// What can call it off before it begins (pl_token_create). 0: nothing.
     pub token: pl_token,
+    /// The thread that alone runs it (pl_pin_thread). 0: any.
+    pub pin: pl_pin,
 }
 
 // SAFETY: it is repr(C), begins with its size, and zero is a value of each field.
@@ -70,6 +73,7 @@ pub(crate) struct Common<'d> {
     pub(crate) lane: pl_lane,
     pub(crate) is_quiet: bool,
     pub(crate) token: Option<&'d CancelToken>,
+    pub(crate) pin: Option<ThreadPin>,
 }
 
 impl<'d> Common<'d> {
@@ -94,6 +98,9 @@ impl<'d> Common<'d> {
         }
         if let Some(token) = self.token {
             job = job.cancelled_by(token);
+        }
+        if let Some(pin) = self.pin {
+            job = job.pinned_to(pin);
         }
         for &before in self.after {
             // A job may wait for nothing, so that an array can have gaps.
@@ -154,6 +161,7 @@ pub unsafe extern "C" fn pl_schedule(
             lane: desc.lane,
             is_quiet: desc.quiet != 0,
             token: token.as_ref(),
+            pin: system.pin(desc.pin)?,
         };
         // SAFETY: the caller's promise.
         let job = unsafe { common.begin(system) }?;
@@ -186,6 +194,7 @@ pub unsafe extern "C" fn pl_combine(
             lane: PL_LANE_NORMAL,
             is_quiet: false,
             token: None,
+            pin: None,
         };
         // SAFETY: a null name is allowed.
         let id = unsafe { common.begin(system) }?.try_combine()?;

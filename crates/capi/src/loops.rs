@@ -113,6 +113,7 @@ pub unsafe extern "C" fn pl_schedule_for(
             lane: desc.lane,
             is_quiet: desc.quiet != 0,
             token: token.as_ref(),
+            pin: None,
         };
         let taker = ScheduledLoop {
             system,

@@ -80,7 +80,7 @@ impl From<ScheduleError> for Refusal {
             ScheduleError::Full { .. } => PL_FULL,
             ScheduleError::TooManyThreads { .. } => PL_TOO_MANY_THREADS,
             ScheduleError::TooManyEdges => PL_TOO_MANY_EDGES,
-            ScheduleError::Foreign { .. } => PL_UNKNOWN,
+            ScheduleError::Foreign { .. } | ScheduleError::NoSuchThread => PL_UNKNOWN,
             ScheduleError::Forked => PL_FORKED,
             ScheduleError::ShutDown => PL_DESTROYED,
             _ => PL_INVALID,

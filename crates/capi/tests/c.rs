@@ -21,6 +21,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("events", &[]),
     ("failures", &[]),
     ("tokens", &[]),
+    ("pinned", &[]),
     ("frames", &["{folder}/c.pftrace"]),
 ];
 

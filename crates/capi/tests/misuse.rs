@@ -28,6 +28,12 @@ unsafe extern "C-unwind" fn body(context: *mut pl_context, data: *mut c_void) {
     }
 }
 
+unsafe extern "C-unwind" fn ready(data: *mut c_void) {
+    // SAFETY: as for `body`.
+    let account = unsafe { &*data.cast::<Account>() };
+    account.0.fetch_add(1, Ordering::Relaxed);
+}
+
 unsafe extern "C-unwind" fn piece(
     context: *mut pl_context,
     begin: usize,
@@ -53,6 +59,7 @@ enum Step {
         size: Size,
         lane: u32,
         token: u64,
+        pin: u64,
     },
     Loop {
         system: u8,
@@ -106,6 +113,9 @@ enum Step {
         system: u8,
         frame: u64,
     },
+    PinThread(u8),
+    UnpinThread(u8),
+    RunPinned(u8),
     Ask(u8),
 }
 
@@ -121,13 +131,20 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let lane = prop_oneof![8 => 0..2_u32, 1 => any::<u32>()];
     let time = prop_oneof![3 => Just(0), 1 => 1..20_000_u64];
     let token = || prop_oneof![3 => Just(0), 3 => 1..4_u64, 1 => any::<u64>()];
+    // Some are that of this thread in one of the job systems.
+    let pin = prop_oneof![5 => Just(0), 4 => any::<u8>().prop_map(u64::from), 1 => any::<u64>()];
     let byte = any::<u8>;
     let step = prop_oneof![
         1 => (0..3_u32).prop_map(|workers| Step::Create { workers }),
         1 => byte().prop_map(Step::Destroy),
-        8 => (byte(), any::<[u8; 2]>(), size, lane, token()).prop_map(
-            |(system, after, size, lane, token)| Step::Schedule { system, after, size, lane, token }
+        8 => (byte(), any::<[u8; 2]>(), size, lane, (token(), pin)).prop_map(
+            |(system, after, size, lane, (token, pin))| {
+                Step::Schedule { system, after, size, lane, token, pin }
+            }
         ),
+        1 => byte().prop_map(Step::PinThread),
+        1 => byte().prop_map(Step::UnpinThread),
+        2 => byte().prop_map(Step::RunPinned),
         3 => (byte(), byte(), 0..50_usize, any::<bool>()).prop_map(
             |(system, after, count, in_place)| Step::Loop { system, after, count, in_place }
         ),
@@ -156,6 +173,8 @@ struct Program {
     systems: Vec<(*mut pl_system, bool)>,
     /// Numbers of jobs of any of them, and of nothing.
     jobs: Vec<pl_job>,
+    /// Names of this thread, and of nothing.
+    pins: Vec<pl_pin>,
 }
 
 impl Program {
@@ -164,6 +183,7 @@ impl Program {
             account: Arc::new(Account(AtomicUsize::new(0))),
             systems: vec![(null_mut(), false)],
             jobs: vec![0, 1, u64::MAX, 0x1_0000_0000],
+            pins: vec![0, 1, u64::MAX],
         }
     }
 
@@ -191,7 +211,13 @@ impl Program {
         assert!(matches!(status, PL_OK | PL_TIMEOUT) || !last_error().is_empty());
     }
 
-    fn schedule(&mut self, system: u8, after: [u8; 2], size: Size, (lane, token): (u32, u64)) {
+    fn schedule(
+        &mut self,
+        system: u8,
+        after: [u8; 2],
+        size: Size,
+        (lane, token, pin): (u32, u64, u64),
+    ) {
         let system = self.system(system);
         let after = after.map(|number| self.job(number));
         let whole = size_of::<pl_job_desc>();
@@ -216,6 +242,7 @@ impl Program {
             lane,
             quiet: 0,
             token,
+            pin: self.pins[pin as usize % self.pins.len()],
         };
         let mut job = 0;
         // SAFETY: the description is as long as its size says; all pointers are of this function.
@@ -323,6 +350,37 @@ impl Program {
         }
     }
 
+    /// A step with jobs of this thread alone.
+    fn pin_step(&mut self, step: &Step) {
+        match *step {
+            Step::PinThread(system) => {
+                let desc = pl_pin_desc {
+                    size: size_of::<pl_pin_desc>(),
+                    on_ready: Some(ready),
+                    data: self.charge(),
+                    release: Some(release),
+                };
+                let mut pin = 0;
+                // SAFETY: the job system is null or was made; the description is right.
+                self.call(system, |system| unsafe {
+                    pl_pin_thread(system, &desc, &mut pin)
+                });
+                self.pins.push(pin);
+            }
+            Step::UnpinThread(system) => {
+                // SAFETY: as above.
+                self.call(system, |system| unsafe { pl_unpin_thread(system) });
+            }
+            Step::RunPinned(system) => {
+                // SAFETY: as above; a null count is allowed.
+                self.call(system, |system| unsafe {
+                    pl_run_pinned_jobs(system, null_mut())
+                });
+            }
+            _ => unreachable!("it is no step with a pin"),
+        }
+    }
+
     fn step(&mut self, step: &Step) {
         match *step {
             Step::Create { workers } => self.create(workers),
@@ -333,7 +391,8 @@ impl Program {
                 size,
                 lane,
                 token,
-            } => self.schedule(system, after, size, (lane, token)),
+                pin,
+            } => self.schedule(system, after, size, (lane, token, pin)),
             Step::Loop {
                 system,
                 after,
@@ -376,6 +435,7 @@ impl Program {
                 self.token_step(step);
             }
             Step::Frame { .. } | Step::EndFrame { .. } => self.frame_step(step),
+            Step::PinThread(_) | Step::UnpinThread(_) | Step::RunPinned(_) => self.pin_step(step),
             Step::Ask(system) => {
                 let mut needed = 0;
                 // SAFETY: as above; null is a buffer.

@@ -1,0 +1,171 @@
+//! Jobs that one thread alone may run, such as the main thread.
+
+use std::cell::RefCell;
+use std::ffi::c_void;
+
+use paceline::{PinnedThread, ThreadPin};
+
+use crate::body::pl_release;
+use crate::described::{Carried, Described, must_be, put, read};
+use crate::status::{Answer, Refusal, call, pl_status};
+use crate::system::{named, pl_system};
+
+/// Names a thread that jobs are pinned to. Zero is none.
+pub type pl_pin = u64;
+
+/// Called whenever a job becomes ready that is pinned to a thread. It may be called on any thread, on several
+/// at the same time, and must neither wait for jobs nor end by longjmp.
+pub type pl_ready = Option<unsafe extern "C-unwind" fn(data: *mut c_void)>;
+
+/// How a thread takes jobs that are pinned to it. Zero in a field is its default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct pl_pin_desc {
+    /// sizeof(pl_pin_desc).
+    pub size: usize,
+    /// Called whenever a job of the thread becomes ready, such as to wake the loop of its window. Null:
+    /// nothing is.
+    pub on_ready: pl_ready,
+    /// What `on_ready` is called with. It is used by any thread, so it must bear that.
+    pub data: *mut c_void,
+    /// Called once with the data when `on_ready` is not going to be called any more, or if the call is
+    /// refused (for another reason than the description's size). Null: nothing is.
+    pub release: pl_release,
+}
+
+// SAFETY: it is repr(C), begins with its size, and zero is a value of each field.
+unsafe impl Described for pl_pin_desc {
+    const NAME: &'static str = "pl_pin_desc";
+    const FIRST_SIZE: usize = size_of::<pl_pin_desc>();
+}
+
+/// The function and the data that a thread is called by.
+struct Hook {
+    function: pl_ready,
+    data: Carried,
+    release: pl_release,
+}
+
+impl Hook {
+    fn call(&self) {
+        if let Some(function) = self.function {
+            // SAFETY: what pl_pin_thread demands of the function and its data.
+            unsafe { function(self.data.0) };
+        }
+    }
+}
+
+impl Drop for Hook {
+    fn drop(&mut self) {
+        if let Some(release) = self.release {
+            // SAFETY: as above; it is called once.
+            unsafe { release(self.data.0) };
+        }
+    }
+}
+
+thread_local! {
+    /// The calls of pl_pin_thread on this thread, with their job systems.
+    static PINNED: RefCell<Vec<(*const pl_system, PinnedThread)>> = const { RefCell::new(Vec::new()) };
+}
+
+impl pl_system {
+    /// The thread that a job is pinned to; none for zero.
+    pub(crate) fn pin(&'static self, pin: pl_pin) -> Answer<Option<ThreadPin>> {
+        if pin == 0 {
+            return Ok(None);
+        }
+        let none = || Refusal::new(pl_status::PL_UNKNOWN, format!("{pin:#x} is not a pl_pin"));
+        ThreadPin::from_bits(pin).map(Some).ok_or_else(none)
+    }
+
+    fn is_pinned_here(&self) -> Answer {
+        let is_here = PINNED.with(|pinned| {
+            let pinned = pinned.borrow();
+            pinned.iter().any(|(of, _)| std::ptr::eq(*of, self))
+        });
+        let error = || Refusal::invalid("this thread has not called pl_pin_thread");
+        is_here.then_some(()).ok_or_else(error)
+    }
+}
+
+/// Has the calling thread run jobs whose descriptions name it (`pin`), and puts its name into `*out`: in
+/// its waits outside of jobs, whether they need them or not; in a wait in the middle of a job, if that
+/// needs them; in pl_poll and in pl_run_pinned_jobs. A second call gives the same name. `desc` may be null.
+/// Takes a lock.
+///
+/// # Safety
+/// `system` was made by pl_system_create. `desc` is null or points to a description whose `size` is right.
+/// `out` may be written to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pl_pin_thread(
+    system: *mut pl_system,
+    desc: *const pl_pin_desc,
+    out: *mut pl_pin,
+) -> pl_status {
+    call(|| {
+        let mut hook = None;
+        if !desc.is_null() {
+            // SAFETY: the caller's promise.
+            let desc = unsafe { read(desc) }?;
+            hook = Some(Hook {
+                function: desc.on_ready,
+                data: Carried(desc.data),
+                release: desc.release,
+            });
+        }
+        must_be(out, "out")?;
+        // SAFETY: the caller's promise.
+        let system = unsafe { named(system) }?;
+        let mut thread = system.js()?.try_pinned_thread()?;
+        if let Some(hook) = hook.filter(|hook| hook.function.is_some()) {
+            thread = thread.on_ready(move || hook.call());
+        }
+        // SAFETY: the caller's promise.
+        unsafe { put(out, thread.pin().to_bits()) };
+        PINNED.with(|pinned| pinned.borrow_mut().push((system, thread)));
+        Ok(pl_status::PL_OK)
+    })
+}
+
+/// Runs the jobs that are pinned to the calling thread and ready, as many as there are at the call, and puts
+/// their number into `*out`, if that is not null. Never blocks.
+///
+/// # Safety
+/// `system` was made by pl_system_create. `out` is null or may be written to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pl_run_pinned_jobs(system: *mut pl_system, out: *mut usize) -> pl_status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let system = unsafe { named(system) }?;
+        let js = system.js()?;
+        system.is_pinned_here()?;
+        // The jobs may call pl_unpin_thread.
+        let ran = js.try_pinned_thread()?.run_jobs();
+        // SAFETY: the caller's promise.
+        unsafe { put(out, ran) };
+        Ok(pl_status::PL_OK)
+    })
+}
+
+/// Takes one pl_pin_thread of the calling thread back. After the last one, and at the end of the thread, jobs
+/// that are left are called off: waits for them say PL_CANCELLED.
+///
+/// # Safety
+/// `system` was made by pl_system_create.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pl_unpin_thread(system: *mut pl_system) -> pl_status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let system = unsafe { named(system) }?;
+        let was_here = system.is_pinned_here();
+        let last = PINNED.with(|pinned| {
+            let mut pinned = pinned.borrow_mut();
+            let last = pinned.iter().rposition(|(of, _)| std::ptr::eq(*of, system));
+            last.map(|place| pinned.remove(place))
+        });
+        drop(last); // It may call the program.
+        system.js()?;
+        was_here.map(|()| pl_status::PL_OK)
+    })
+}
