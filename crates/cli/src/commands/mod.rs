@@ -120,4 +120,21 @@ mod tests {
             "{command}"
         );
     }
+
+    /// Goal: a description whose lines are the author's, since it has examples, is not broken a second time.
+    /// Method: no line of one is longer than the help is wide.
+    #[test]
+    fn descriptions_fit_the_width() {
+        let mut seen = 0;
+        for command in CommandLine::command().get_subcommands() {
+            let text = command.get_long_about().map(ToString::to_string);
+            let text = text.filter(|text| text.contains("\nExamples:"));
+            for line in text.iter().flat_map(|text| text.lines()) {
+                seen += 1;
+                let name = command.get_name();
+                assert!(line.chars().count() <= 80, "{name}: {line}");
+            }
+        }
+        assert!(seen > 0);
+    }
 }

@@ -12,11 +12,11 @@ use super::{capacity, moment};
 /// `perf sched script`, Perfetto's protobuf and Chrome's JSON, each packed with
 /// gzip or not.
 ///
-/// Explains the waits and frames of Paceline's job system, late frames of Android's
-/// frame timeline, and slices whose names say that they are frames or waits. If there
-/// are none, it explains the sleeps that another thread ended, or where all threads
-/// mostly sleep, their turns: from a wake-up until there is nothing to do. --thread,
-/// --process, --slice, --from and --to choose.
+/// Explains the waits and frames of Paceline's job system, late frames of
+/// Android's frame timeline, and slices whose names say that they are frames or
+/// waits. If there are none, it explains the sleeps that another thread ended, or
+/// where all threads mostly sleep, their turns: from a wake-up until there is
+/// nothing to do. --thread, --process, --slice, --from and --to choose.
 ///
 /// Examples:
 ///   paceline diagnose trace.txt.gz
