@@ -40,6 +40,11 @@ struct GraphsGuide;
 #[doc = include_str!("../../docs/guide/lanes.md")]
 struct LanesGuide;
 
+/// Those of the guide for those who come from another library.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guide/coming-from.md")]
+struct ComingFromGuide;
+
 /// Those of the guide to safety.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/guide/safety.md")]
