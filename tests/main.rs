@@ -13,6 +13,7 @@ mod built;
 mod campaign;
 mod cancelled;
 mod checkpoint;
+mod completers;
 mod confined;
 mod contexts;
 mod dag;

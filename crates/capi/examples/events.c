@@ -6,6 +6,11 @@ static void say(pl_context *cx, void *data) {
     printf("%s\n", (const char *)data);
 }
 
+static void complete(pl_context *cx, void *data) {
+    MUST(pl_event_complete(pl_context_system(cx), *(pl_job *)data));
+    printf("found\n");
+}
+
 int main(void) {
     pl_system *jobs;
     pl_system_desc system = {.size = sizeof system, .no_workers = 1};
@@ -50,6 +55,18 @@ int main(void) {
     MUST(pl_add_dependency(jobs, late, drawn));
     printf("a circle: %s\n", pl_status_name(pl_add_dependency(jobs, late, late)));
     MUST(pl_event_complete(jobs, early));
+
+    /* A job completes an event: what waits for the event runs the job. */
+    MUST(pl_event_create(jobs, "found", 1, &loaded));
+    MUST(pl_schedule(jobs,
+                     &(pl_job_desc){.size = sizeof(pl_job_desc),
+                                    .body = complete,
+                                    .data = &loaded,
+                                    .lane = PL_LANE_BACKGROUND},
+                     &early));
+    MUST(pl_add_completer(jobs, loaded, early));
+    MUST(pl_wait(jobs, loaded));
+    printf("of a body: %s\n", pl_status_name(pl_add_completer(jobs, late, early)));
 
     /* Without workers the program's own thread runs jobs when it likes. */
     MUST(pl_flush(jobs));

@@ -540,6 +540,17 @@ pl_status pl_event_abandon(pl_system *system,
                            pl_job event);
 
 /**
+ * Says that `job` is going to complete `event`, itself or by what it makes. Waits for the event then run
+ * that job, if it is ready, and make it as urgent as the waiter; a wait that can never end because of it
+ * is PL_DEADLOCK. It changes nothing about when the event is complete. PL_INVALID if `event` has a body.
+ *
+ * Requires: `system` was made by pl_system_create.
+ */
+pl_status pl_add_completer(pl_system *system,
+                           pl_job event,
+                           pl_job job);
+
+/**
  * Begins a frame that is to be over in so many nanoseconds. It is counted as missed if it is not, and a
  * trace shows it. The job system looks at the machine at this moment, now and then.
  *

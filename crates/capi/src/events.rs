@@ -81,6 +81,27 @@ pub unsafe extern "C" fn pl_event_abandon(system: *mut pl_system, event: pl_job)
     })
 }
 
+/// Says that `job` is going to complete `event`, itself or by what it makes. Waits for the event then run
+/// that job, if it is ready, and make it as urgent as the waiter; a wait that can never end because of it
+/// is PL_DEADLOCK. It changes nothing about when the event is complete. PL_INVALID if `event` has a body.
+///
+/// # Safety
+/// `system` was made by pl_system_create.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pl_add_completer(
+    system: *mut pl_system,
+    event: pl_job,
+    job: pl_job,
+) -> pl_status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let system = unsafe { named(system) }?;
+        let js = system.js()?;
+        js.add_completer(system.id(event)?, system.id(job)?)?;
+        Ok(pl_status::PL_OK)
+    })
+}
+
 /// Why there is no such open event.
 fn over(system: &'static pl_system, event: pl_job) -> Refusal {
     let known: Answer<_> = system.id(event);

@@ -76,6 +76,11 @@ enum Step {
         job: u8,
         before: u8,
     },
+    AddCompleter {
+        system: u8,
+        event: u8,
+        job: u8,
+    },
     Event {
         system: u8,
         count: usize,
@@ -155,6 +160,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => (byte(), 0..3_usize).prop_map(|(system, count)| Step::Event { system, count }),
         3 => (byte(), byte()).prop_map(|(system, event)| Step::Complete { system, event }),
         1 => (byte(), byte()).prop_map(|(system, event)| Step::Abandon { system, event }),
+        2 => (byte(), byte(), byte())
+            .prop_map(|(system, event, job)| Step::AddCompleter { system, event, job }),
         4 => (byte(), byte(), time).prop_map(|(system, job, time)| Step::Wait { system, job, time }),
         2 => (byte(), token()).prop_map(|(system, parent)| Step::Token { system, parent }),
         1 => (byte(), token()).prop_map(|(system, token)| Step::Cancel { system, token }),
@@ -350,6 +357,31 @@ impl Program {
         }
     }
 
+    /// A step that says what one job has to do with another.
+    fn edge_step(&mut self, step: &Step) {
+        match *step {
+            Step::AddDependency {
+                system,
+                job,
+                before,
+            } => {
+                let (job, before) = (self.job(job), self.job(before));
+                // SAFETY: the job system is null or was made.
+                self.call(system, |system| unsafe {
+                    pl_add_dependency(system, job, before)
+                });
+            }
+            Step::AddCompleter { system, event, job } => {
+                let (event, job) = (self.job(event), self.job(job));
+                // SAFETY: as there.
+                self.call(system, |system| unsafe {
+                    pl_add_completer(system, event, job)
+                });
+            }
+            _ => unreachable!("it is no step with two jobs"),
+        }
+    }
+
     /// A step with jobs of this thread alone.
     fn pin_step(&mut self, step: &Step) {
         match *step {
@@ -385,6 +417,7 @@ impl Program {
         match *step {
             Step::Create { workers } => self.create(workers),
             Step::Destroy(system) => self.destroy(system),
+            Step::AddCompleter { .. } | Step::AddDependency { .. } => self.edge_step(step),
             Step::Schedule {
                 system,
                 after,
@@ -402,17 +435,6 @@ impl Program {
                 self.run_loop(system, after, count, in_place);
             }
             Step::Combine { system, jobs } => self.combine(system, jobs),
-            Step::AddDependency {
-                system,
-                job,
-                before,
-            } => {
-                let (job, before) = (self.job(job), self.job(before));
-                // SAFETY: the job system is null or was made.
-                self.call(system, |system| unsafe {
-                    pl_add_dependency(system, job, before)
-                });
-            }
             Step::Event { system, count } => self.event(system, count),
             Step::Complete { system, event } => {
                 let event = self.job(event);

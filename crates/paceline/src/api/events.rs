@@ -7,9 +7,79 @@ use platform::Platform;
 use super::handle::{Event, Job, Latch};
 use super::schedule::NewJob;
 use super::submit::owner;
-use crate::error::ScheduleError;
+use super::system::JobSystem;
+use crate::error::{GraphError, ScheduleError};
 use crate::store::{BodyTable, JobId, Slot, Ticket};
-use crate::work::{Given, Shared};
+use crate::work::{Context, Given, Shared};
+
+impl<P: Platform> JobSystem<P> {
+    /// Says that `job` is going to complete `event`, or to count the latch down, itself or by what it
+    /// makes. A wait for the event, or for what depends on it, then runs that job if it is ready, and
+    /// raises it and all it waits for to the lane of the waiter. A wait that can never end, since the job
+    /// waits for it in turn, is reported. Several jobs may complete a latch.
+    ///
+    /// It changes nothing about when the event is complete. If the event or the job is over, nothing happens.
+    /// It takes time in proportion to what `job` waits for, if that has to be raised, and allocates nothing
+    /// once the table of edges has grown.
+    ///
+    /// ```
+    /// let js = paceline::Builder::new().workers(0).build().unwrap();
+    /// let loaded = js.event("loaded");
+    /// let id = loaded.id();
+    /// let load = js.job("load").background().schedule(move |_| loaded.complete());
+    /// js.add_completer(id, load).unwrap();
+    /// js.wait(id); // Runs "load" here, and brings it forward.
+    /// ```
+    ///
+    /// # Errors
+    /// If `event` has a body of its own or is a scope, if too many edges are unfinished, or if an id is
+    /// foreign.
+    ///
+    /// # Panics
+    /// As [`enter`](JobSystem::enter).
+    #[track_caller]
+    pub fn add_completer(
+        &self,
+        event: impl Into<JobId>,
+        job: impl Into<JobId>,
+    ) -> Result<(), GraphError> {
+        self.enter(|cx| cx.add_completer(event, job))
+    }
+}
+
+impl<P: Platform> Context<'_, P> {
+    /// Says that `job` is going to complete `event`, as [`JobSystem::add_completer`].
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// js.enter(|cx| {
+    ///     let found = cx.event("found");
+    ///     let id = found.id();
+    ///     let search = cx.job("search").schedule(move |_| found.complete());
+    ///     cx.add_completer(id, search).unwrap();
+    ///     cx.wait(id);
+    /// });
+    /// ```
+    ///
+    /// # Errors
+    /// As there.
+    pub fn add_completer(
+        &self,
+        event: impl Into<JobId>,
+        job: impl Into<JobId>,
+    ) -> Result<(), GraphError> {
+        let (event, job) = (event.into(), job.into());
+        let ticket_of = |id| {
+            let ticket = self.shared.ticket_of(id);
+            ticket.map_err(|_| GraphError::Foreign { id })
+        };
+        let by = ticket_of(job)?;
+        match ticket_of(event)? {
+            Some(_) => self.graph().is_completed_by(event, by),
+            None => Ok(()),
+        }
+    }
+}
 
 impl<'body, P: Platform> NewJob<'_, 'body, P> {
     /// Makes a job without a body, which is over when the returned event is completed and all its

@@ -178,6 +178,11 @@ pub enum GraphError {
     },
     /// There is no room for a further unfinished dependency.
     TooManyEdges,
+    /// The job that is to be completed by another one is no event.
+    NoEvent {
+        /// That job.
+        id: JobId,
+    },
     /// An id belongs to another job system.
     Foreign {
         /// The id.
@@ -204,6 +209,9 @@ impl fmt::Display for GraphError {
                 write!(f, "this dependency closes a cycle: {deadlock}")
             }
             GraphError::TooManyEdges => ScheduleError::TooManyEdges.fmt(f),
+            GraphError::NoEvent { id } => {
+                write!(f, "{id:?} is no event or latch, so no job completes it")
+            }
             GraphError::Foreign { id } => {
                 write!(f, "{id:?} belongs to another job system")
             }

@@ -200,6 +200,49 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
         added.map(|_| ())
     }
 
+    /// An event says which job is going to complete it. That job comes into the event's list of predecessors,
+    /// along which waits, raises and searches for deadlocks go. It does not hold the event back, and does not
+    /// know of it: the event waits for its completion in any case. `by`: none if that job is over.
+    ///
+    /// # Errors
+    /// If it is no event, or there is no room for a link.
+    pub(crate) fn is_completed_by(
+        self,
+        event: JobId,
+        by: Option<Ticket>,
+    ) -> Result<(), GraphError> {
+        let ticket = event.ticket();
+        let slot = self.slot(ticket);
+        self.late_edges.store(1, Ordering::Relaxed);
+        if !self.hold_back(ticket, slot) {
+            return Ok(()); // It is complete, or never was there.
+        }
+        // Relaxed: the event is held back.
+        let flags = slot.flags.load(Ordering::Relaxed);
+        let is_open = flags & Slot::<P>::IS_OPEN_EVENT != 0;
+        let by = by.filter(|&by| is_open && !self.slot(by).has_ended(by));
+        let result = if flags & (Slot::<P>::HAS_BODY | Slot::<P>::IS_SCOPE) != 0 {
+            Err(GraphError::NoEvent { id: event })
+        } else {
+            by.map_or(Ok(()), |by| self.note_completer(by, ticket, slot))
+        };
+        self.release(ticket, 1, Queue::Own);
+        self.finish_todo(Queue::Own);
+        self.driver.publish(Queue::Own);
+        result
+    }
+
+    /// As [`add_late_link`](OnGraph::add_late_link), but the predecessor does not know of the event.
+    fn note_completer(self, by: Ticket, event: Ticket, slot: &Slot<P>) -> Result<(), GraphError> {
+        let links = self.allocate_links();
+        let (number, block) = links.map_err(|_| GraphError::TooManyEdges)?;
+        let first = slot.preds.load(Ordering::Relaxed);
+        block.fill(&[by], event.0, Preds(first).block());
+        put_before(slot, number, block, first);
+        self.driver.has_new_predecessor(event);
+        Ok(())
+    }
+
     /// Tells the job's scope, if it has one, that it needs these jobs, too, as far as they are not the
     /// scope's own. The caller holds the job back, and so keeps the scope open.
     pub(crate) fn tell_scope(self, slot: &Slot<P>, after: &[Ticket]) -> Result<(), ScheduleError> {
