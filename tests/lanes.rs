@@ -1,5 +1,5 @@
 //! Goal: what something urgent waits for goes before all that nothing urgent waits for: over all edges,
-//! combinations, scopes and waits in between, and however late they come.
+//! combinations, events that jobs complete, scopes and waits in between, and however late they come.
 //!
 //! Method: random graphs with random lanes, on one worker of a simulated machine under random orders of
 //! steps. A thread that may run nothing itself waits for one of the jobs. The order in which bodies begin is
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use event::Nanos;
-use paceline::{Builder, Context, JobId, JobSystem, Lane};
+use paceline::{Builder, Context, JobId, JobSystem, Lane, Latch};
 use sim::Sim;
 
 use crate::support::{Random, delays, each_seed};
@@ -37,10 +37,23 @@ fn occupy(sim: &Sim, js: &JobSystem<Sim>) {
 
 /// A node of a random graph.
 struct Node {
+    /// What it comes after; of an event, the jobs that complete it together.
     after: Vec<usize>,
     lane: Lane,
-    /// It is a combination.
-    has_no_body: bool,
+    kind: NodeKind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NodeKind {
+    Body,
+    Combination,
+    Event,
+}
+
+impl Node {
+    fn has_body(&self) -> bool {
+        self.kind == NodeKind::Body
+    }
 }
 
 fn graph(random: &mut Random) -> Vec<Node> {
@@ -50,15 +63,28 @@ fn graph(random: &mut Random) -> Vec<Node> {
         Lane::Normal,
         Lane::Frame,
     ];
-    let nodes = 2 + random.below(40);
-    let node = |number: usize| Node {
-        after: (0..random.below(4).min(number))
-            .map(|_| random.below(number))
-            .collect(),
-        lane: *random.pick(&lanes),
-        has_no_body: number > 0 && random.chance(15),
-    };
-    (0..nodes).map(node).collect()
+    let mut nodes: Vec<Node> = Vec::new();
+    for number in 0..2 + random.below(40) {
+        let after = (0..random.below(4).min(number)).map(|_| random.below(number));
+        let mut node = Node {
+            after: after.collect(),
+            lane: *random.pick(&lanes),
+            kind: NodeKind::Body,
+        };
+        if number > 0 && random.chance(15) {
+            node.kind = NodeKind::Combination;
+        } else if random.chance(15) {
+            // Bodies complete events.
+            node.after.retain(|&by| nodes[by].has_body());
+            node.after.sort_unstable();
+            node.after.dedup();
+            if !node.after.is_empty() {
+                node.kind = NodeKind::Event;
+            }
+        }
+        nodes.push(node);
+    }
+    nodes
 }
 
 /// The nodes that the target needs, with itself.
@@ -84,11 +110,11 @@ fn lost(nodes: &[Node], needed: &[bool], waiter: Lane, begun: &[usize]) -> usize
     for &number in begun {
         for combined in 0..nodes.len() {
             let node = &nodes[combined];
-            over[combined] |= node.has_no_body && node.after.iter().all(|&pred| over[pred]);
+            over[combined] |= !node.has_body() && node.after.iter().all(|&pred| over[pred]);
         }
         let is_ready = |other: usize| {
             let node = &nodes[other];
-            !over[other] && !node.has_no_body && node.after.iter().all(|&pred| over[pred])
+            !over[other] && node.has_body() && node.after.iter().all(|&pred| over[pred])
         };
         assert!(
             is_ready(number),
@@ -105,6 +131,42 @@ fn lost(nodes: &[Node], needed: &[bool], waiter: Lane, begun: &[usize]) -> usize
     lost
 }
 
+/// Schedules a graph. Each body notes that it begins.
+fn schedule(js: &JobSystem<Sim>, nodes: &[Node], begun: &Arc<Mutex<Vec<usize>>>) -> Vec<JobId> {
+    let event = |node: &Node| {
+        let is_event = node.kind == NodeKind::Event;
+        is_event.then(|| js.latch("event", node.after.len()))
+    };
+    let events: Vec<Option<Latch>> = nodes.iter().map(event).collect();
+    let mut ids: Vec<JobId> = Vec::new();
+    for (number, node) in nodes.iter().enumerate() {
+        let after: Vec<JobId> = node.after.iter().map(|&pred| ids[pred]).collect();
+        let completes = |of: usize| nodes[of].after.contains(&number);
+        let completes = (0..nodes.len()).filter(|&of| events[of].is_some() && completes(of));
+        let completes: Vec<Latch> = completes.filter_map(|of| events[of].clone()).collect();
+        let completed: Vec<JobId> = completes.iter().map(Latch::id).collect();
+        let begun = begun.clone();
+        let begins = move |cx: &Context<'_, Sim>| {
+            begun.lock().unwrap().push(number);
+            cx.work(Nanos::from_micros(10));
+            completes.iter().for_each(Latch::complete_one);
+        };
+        let id = match (&events[number], node.kind) {
+            (Some(event), _) => event.id(),
+            (None, NodeKind::Combination) => js.combine(&after),
+            (None, _) => {
+                let job = js.job("node").lane(node.lane).after_all(&after);
+                job.schedule(begins)
+            }
+        };
+        for event in completed {
+            js.add_completer(event, id).unwrap();
+        }
+        ids.push(id);
+    }
+    ids
+}
+
 fn waits_carry_urgency(seed: u64, waiter: Lane) {
     let mut random = Random::new(seed ^ 0x1a9e_0000);
     let nodes = graph(&mut random);
@@ -112,31 +174,15 @@ fn waits_carry_urgency(seed: u64, waiter: Lane) {
     let needed = needed(&nodes, target);
     let begun: Arc<Mutex<Vec<usize>>> = Arc::default();
     let notes = begun.clone();
-    let planned: Vec<(Vec<usize>, Lane, bool)> = nodes
-        .iter()
-        .map(|node| (node.after.clone(), node.lane, node.has_no_body))
-        .collect();
+    let nodes = Arc::new(nodes);
+    let planned = nodes.clone();
     let report = Sim::run(delays(seed), move |sim| {
         let js = Builder::with_platform(sim.clone())
             .workers(1)
             .build()
             .unwrap();
         occupy(&sim, &js);
-        let mut ids: Vec<JobId> = Vec::new();
-        for (number, (after, lane, has_no_body)) in planned.into_iter().enumerate() {
-            let after: Vec<JobId> = after.iter().map(|&pred| ids[pred]).collect();
-            let notes = notes.clone();
-            let begins = move |cx: &Context<'_, Sim>| {
-                notes.lock().unwrap().push(number);
-                cx.work(Nanos::from_micros(10));
-            };
-            let described = js.job("node").lane(lane).after_all(&after);
-            ids.push(if has_no_body {
-                js.combine(&after)
-            } else {
-                described.schedule(begins)
-            });
-        }
+        let ids = schedule(&js, &planned, &notes);
         let in_time = js.in_lane(waiter, || js.wait_timeout(ids[target], LONG));
         assert!(in_time.unwrap());
         notes.lock().unwrap().push(usize::MAX);
