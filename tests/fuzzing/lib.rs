@@ -11,8 +11,9 @@
 #[doc = include_str!("../../docs/guide/trace.md")]
 struct TraceGuide;
 
-use platform::Plan;
+use event::Task;
 use platform::topology::detect::{Tree, detect, limits as limits_of};
+use platform::{Atomic, Memory, Os, Plan};
 use sim::Machine;
 use sim::scenario::Scenario;
 use trace::explain::{Selection, explain};
@@ -130,6 +131,11 @@ pub const TARGETS: &[Target] = &[
         name: "topology",
         reads: "files of sysfs, procfs and control groups",
         feed: topology,
+    },
+    Target {
+        name: "hint_page",
+        reads: "pages of hints, as other processes may leave them",
+        feed: hint_page,
     },
 ];
 
@@ -272,6 +278,33 @@ fn trace(bytes: &[u8]) {
     for wait in explain(&timeline, &selection).waits {
         assert_eq!(wait.sum(), wait.length(), "{wait:?}");
     }
+}
+
+/// Reads a page of hints. Whatever is in it, what comes out is bounded, and of the page's process.
+pub fn hint_page(bytes: &[u8]) {
+    const PROCESS: u32 = 40;
+    let words = bytes.chunks_exact(8).map(|word| {
+        let word = word.try_into().expect("eight bytes");
+        <Os as Memory>::AtomicU64::new(u64::from_le_bytes(word))
+    });
+    let words: Vec<_> = words.collect();
+    let process_of = |thread: Task| match thread.0 {
+        1..20 => Some(PROCESS),
+        20..30 => Some(PROCESS + 1),
+        _ => None,
+    };
+    let mut entries = 0;
+    let skipped = hint::read_page::<Os>(PROCESS, &words, &process_of, &mut |entry| {
+        entries += 1;
+        assert!(entry.waits_for.len() <= hint::WAITS_MAX, "{entry:?}");
+        assert!(!entry.waits_for.contains(&entry.thread), "{entry:?}");
+        let mut threads = entry.waits_for.iter().chain([&entry.thread]);
+        let is_ours = |&thread| process_of(thread) == Some(PROCESS);
+        assert!(threads.all(is_ours), "{entry:?}");
+    });
+    let slots = words.len() / hint::LINE_WORDS;
+    let slots_seen = entries + skipped.changing + skipped.malformed;
+    assert!(slots_seen <= slots.max(1) as u64, "{skipped:?}");
 }
 
 /// Errors are one line, whatever the input had in it.

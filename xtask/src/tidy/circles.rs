@@ -63,6 +63,11 @@ const TABLE: &[Row] = &[
         upward: 0,
     },
     Row {
+        name: "hint",
+        circle: 4,
+        upward: 0,
+    },
+    Row {
         name: "trace",
         circle: 4,
         upward: 0,

@@ -18,6 +18,7 @@ const ANY: usize = usize::MAX;
 
 const EVENT: &str = "paceline-event";
 const PLATFORM: &str = "paceline-platform";
+const HINT: &str = "paceline-hint";
 const PACELINE: &str = "paceline";
 const CAPI: &str = "paceline-capi";
 const POLICY: &str = "paceline-policy";
@@ -52,6 +53,13 @@ const TABLE: &[Row] = &[
         may: &[EVENT],
         dev: &[TESTKIT, SIM],
         outside: 2,
+    },
+    // Schedulers, which need nothing else of the job system, depend on it.
+    Row {
+        name: HINT,
+        may: &[EVENT, PLATFORM],
+        dev: &[TESTKIT, SIM],
+        outside: 1,
     },
     Row {
         name: TRACE,
@@ -124,10 +132,10 @@ const TABLE: &[Row] = &[
     Row {
         name: TESTS,
         may: &[
-            EVENT, PLATFORM, PACELINE, POLICY, SIM, WORKLOAD, MEASURE, TRACE, TESTKIT,
+            EVENT, PLATFORM, HINT, PACELINE, POLICY, SIM, WORKLOAD, MEASURE, TRACE, TESTKIT,
         ],
         dev: &[
-            EVENT, PLATFORM, PACELINE, POLICY, SIM, WORKLOAD, MEASURE, TRACE, TESTKIT,
+            EVENT, PLATFORM, HINT, PACELINE, POLICY, SIM, WORKLOAD, MEASURE, TRACE, TESTKIT,
         ],
         outside: ANY,
     },

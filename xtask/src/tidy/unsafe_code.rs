@@ -13,6 +13,9 @@ const ALLOWED: &[&str] = &[
     "crates/platform/src/threads.rs",
     // The operating system: system calls, registers, the thread-local word.
     "crates/platform/src/os/",
+    // Memory that processes share.
+    "crates/hint/src/models.rs",
+    "crates/hint/src/page.rs",
     // The job system: jobs' bodies, slots, and borrowed data that several workers reach.
     "crates/paceline/src/access/",
     "crates/paceline/src/api/events.rs",
