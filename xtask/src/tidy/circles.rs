@@ -92,6 +92,11 @@ const TABLE: &[Row] = &[
         circle: 4,
         upward: 0,
     },
+    Row {
+        name: "scx",
+        circle: 4,
+        upward: 0,
+    },
 ];
 
 /// Rule "circles": no crate has larger circles, or more arrows back up, than [`TABLE`] says.

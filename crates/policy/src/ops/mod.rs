@@ -17,6 +17,7 @@
 //! | [`Kernel::online`], [`Kernel::running`] | `nr_online_cpus_mut`, `nr_running_mut` |
 //! | [`Kernel::wanted`] | nothing: a BPF part of its own can count them ([`Model::kicking`]) |
 //! | [`Kernel::cpus`], [`Kernel::capacity`] | nothing: the process reads them from sysfs when it starts |
+//! | [`Ops::forget`] | nothing: the process looks whether threads are still there |
 //! | [`Kernel::waits`], [`Ops::hint`] | nothing: memory that applications share with the scheduler |
 //!
 //! What it cannot know: a task's waker, what a task waits for unless its program says so, its mask (only how
@@ -28,6 +29,7 @@ mod bursts;
 mod desk;
 pub mod ext;
 mod paper;
+pub mod recorded;
 pub mod rustland;
 mod uniform_slice;
 mod virtual_slice;
@@ -36,6 +38,7 @@ pub mod waitfor;
 pub use bursts::{Bursts, Promises};
 pub use ext::{Ext, Model};
 pub use paper::{PaperTask, run_on_paper};
+pub use recorded::Recorded;
 pub use uniform_slice::{uniform_slice, uniform_slice_least};
 pub use virtual_slice::virtual_slice;
 pub use waitfor::WaitFor;
@@ -60,6 +63,12 @@ pub trait Ops: Debug {
     /// Whether it asks for [`Kernel::waits`]. Default: it does not.
     fn listens(&self) -> bool {
         false
+    }
+
+    /// The task has ended, and its number may be given to another one, of which nothing is known. No kernel
+    /// delivers that; who numbers the tasks finds it out. Default: nothing was kept.
+    fn forget(&mut self, task: Task) {
+        let _ = task;
     }
 
     /// Takes the messages it wants and dispatches the tasks it wants. How many tasks it has taken and not
@@ -161,5 +170,27 @@ impl Dispatch {
             preempt: false,
             enq_cnt: queued.enq_cnt,
         }
+    }
+}
+
+impl<O: Ops + ?Sized> Ops for Box<O> {
+    fn name(&self) -> &'static str {
+        (**self).name()
+    }
+
+    fn hint(&mut self, task: Task, attr: &Attr) {
+        (**self).hint(task, attr);
+    }
+
+    fn listens(&self) -> bool {
+        (**self).listens()
+    }
+
+    fn forget(&mut self, task: Task) {
+        (**self).forget(task);
+    }
+
+    fn round(&mut self, kernel: &mut dyn Kernel) -> usize {
+        (**self).round(kernel)
     }
 }

@@ -134,6 +134,11 @@ impl<O: Ops> Ext<O> {
         }
     }
 
+    /// The scheduler, at the end.
+    pub fn into_ops(self) -> O {
+        self.ops
+    }
+
     /// How many answers came too late or twice, and were ignored.
     pub fn cancelled(&self) -> u64 {
         self.queues.cancelled

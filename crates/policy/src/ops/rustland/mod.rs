@@ -183,6 +183,13 @@ impl Ops for Rustland {
         self.name
     }
 
+    fn forget(&mut self, task: Task) {
+        if let Some(known) = self.known.get_mut(task.index()) {
+            *known = KnownTask::default();
+            self.pool.retain(|&(_, other)| other != task);
+        }
+    }
+
     fn round(&mut self, kernel: &mut dyn Kernel) -> usize {
         while let Some(queued) = kernel.dequeue() {
             self.take(queued, kernel.now());

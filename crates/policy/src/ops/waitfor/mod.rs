@@ -171,6 +171,12 @@ impl WaitFor {
         let used = queued.stop - queued.start;
         let (floor, least) = (self.floor, self.least_credit());
         let account = self.account(queued.task);
+        // It was taken out of the kernel's queue and put in again: this message takes the old one's place.
+        if account.message.take().is_some() {
+            let place = (account.vtime, queued.task);
+            self.pool.remove(&place);
+        }
+        let account = self.account(queued.task);
         account.weight = queued.weight;
         account.learn(used);
         let from = match (account.is_new, queued.woken) {
@@ -341,6 +347,21 @@ impl Ops for WaitFor {
 
     fn listens(&self) -> bool {
         true
+    }
+
+    /// A turn that was paid for it is settled as estimated; one that it paid for is free.
+    fn forget(&mut self, task: Task) {
+        let Some(account) = self.accounts.get(task.index()) else {
+            return;
+        };
+        self.pool.remove(&(account.vtime, task));
+        if let Some(turn) = account.funded {
+            self.settle(task, turn.estimate);
+        }
+        self.accounts[task.index()] = Account::default();
+        for account in &mut self.accounts {
+            account.funded = account.funded.filter(|turn| turn.payer != task);
+        }
     }
 
     fn round(&mut self, kernel: &mut dyn Kernel) -> usize {

@@ -1,0 +1,94 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+use event::Nanos;
+use policy::ops::waitfor::WaitForConstants;
+use policy::ops::{Ops, WaitFor, rustland};
+
+/// Hand this machine's CPUs to one of Paceline's scheduling policies, until Ctrl-C.
+///
+/// The policies are those of `paceline simulate`; `--policy waitfor --hints` has a thread that waits pay for
+/// what it waits for, if its program says what that is. It takes root, and Linux from 6.12 on with sched_ext.
+/// Whatever happens to this program, the kernel's own scheduler takes over again.
+///
+/// Exit codes: 0 it was told to stop, 1 it could not begin or the kernel threw it out, 2 bad usage.
+#[derive(Parser)]
+#[command(name = "paceline-scx", version, max_term_width = 100)]
+pub(crate) struct Options {
+    /// Which policy decides
+    #[arg(long, value_enum, default_value_t = Policy::Waitfor)]
+    pub(crate) policy: Policy,
+    /// Print what it does, every so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(crate) stats: Option<u64>,
+    /// The longest that a task runs at a time, in microseconds [default: the policy's own]
+    #[arg(long, value_name = "US", value_parser = clap::value_parser!(u64).range(100..=100_000))]
+    pub(crate) slice: Option<u64>,
+    /// How the BPF part works: `own`, or as `core` does, which can neither interrupt nor hold tasks back
+    #[arg(long, value_enum, default_value_t = Part::Own)]
+    pub(crate) bpf: Part,
+    /// Whether a task that wakes up while no CPU idles interrupts one [default: as the policy wants it]
+    #[arg(long, value_name = "BOOL")]
+    pub(crate) kicks: Option<bool>,
+    /// Write the first rounds to this file: what the policy was told, and what it decided
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// How many rounds that is
+    #[arg(long, value_name = "N", default_value_t = 500,
+          value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) rounds: u64,
+}
+
+/// The policies.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Policy {
+    /// scx_rustland 0.0.7, before source 004's pull request
+    RustlandPre333,
+    /// scx_rustland with it: slices by virtual time
+    #[value(name = "rustland-333")]
+    Rustland333,
+    /// Fair, and a task that waits pays for what it waits for
+    Waitfor,
+}
+
+/// How the BPF part works.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Part {
+    /// It asks when a decision is due, and can interrupt
+    Own,
+    /// As `scx_rustland_core` has it
+    Core,
+}
+
+impl Options {
+    /// The policy, with its slice.
+    pub(crate) fn ops(&self) -> Box<dyn Ops> {
+        let mut constants = rustland::Constants::default();
+        constants.slice = self.slice_or(constants.slice);
+        let slice = self.slice_or(WaitForConstants::default().slice);
+        match self.policy {
+            Policy::RustlandPre333 => Box::new(rustland::pre333(constants)),
+            Policy::Rustland333 => Box::new(rustland::merged(constants)),
+            Policy::Waitfor => Box::new(WaitFor::new(WaitForConstants { slice })),
+        }
+    }
+
+    /// The slice of tasks that the policy does not hear of.
+    pub(crate) fn kernel_slice(&self) -> Nanos {
+        self.slice_or(match self.policy {
+            Policy::Waitfor => WaitForConstants::default().slice,
+            _ => rustland::Constants::default().slice,
+        })
+    }
+
+    /// Only `waitfor` is written for interruptions by wake-ups; rustland's interrupt by themselves.
+    pub(crate) fn has_kicks(&self) -> bool {
+        self.bpf == Part::Own && self.kicks.unwrap_or(self.policy == Policy::Waitfor)
+    }
+
+    fn slice_or(&self, usual: Nanos) -> Nanos {
+        self.slice.map_or(usual, Nanos::from_micros)
+    }
+}
