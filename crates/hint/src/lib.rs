@@ -24,14 +24,39 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(miri))))]
+mod elsewhere;
+mod error;
 mod layout;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+mod linux;
 #[cfg(all(test, paceline_models, not(miri)))] // See Cargo.toml.
 mod models;
 mod page;
 mod reader;
 mod slot;
 
+use std::env;
+use std::path::PathBuf;
+
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(miri))))]
+pub use elsewhere::connect;
+pub use error::{ConnectError, ConnectErrorKind};
 pub use layout::{LINE_WORDS, MAGIC, Run, VERSION, WAITS_MAX};
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+pub use linux::{Broker, BrokerProcess, Segment, Shape, connect, is_thread_of};
 pub use page::Page;
 pub use reader::{Entry, Skipped, read_page};
 pub use slot::Slot;
+
+/// Where a broker listens, unless the environment variable [`PATH_VARIABLE`] says otherwise.
+pub const DEFAULT_PATH: &str = "/run/paceline/hints.sock";
+
+/// The environment variable with the path of the broker's socket.
+pub const PATH_VARIABLE: &str = "PACELINE_HINTS";
+
+/// Where a broker is to be found: what the environment says, or the [default](DEFAULT_PATH).
+pub fn path() -> PathBuf {
+    let asked = env::var_os(PATH_VARIABLE).filter(|path| !path.is_empty());
+    asked.map_or_else(|| DEFAULT_PATH.into(), PathBuf::from)
+}
