@@ -73,7 +73,7 @@ impl<C: Core> Adapter<C> {
     }
 
     /// One turn of the policy. What programs say about their waits, by `statements`: each waiter's tid, with
-    /// those that it waits for. How many tasks the policy holds that it should be asked about again.
+    /// those that it waits for. How many tasks the policy holds.
     pub fn round(&mut self, ops: &mut dyn Ops, statements: &[(i32, Vec<i32>)]) -> usize {
         self.now = self.core.now();
         self.online = self.core.online();
@@ -98,7 +98,7 @@ impl<C: Core> Adapter<C> {
         for task in gone {
             ops.forget(task);
         }
-        if dispatched == 0 { 0 } else { held }
+        held
     }
 
     /// Takes the messages out of the ring. They are the policy's to take; a task that is a new thread's is

@@ -23,7 +23,7 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     let capacities = capacities();
     let mut policy = options.ops();
     let mut object = MaybeUninit::uninit();
-    let loaded = Loaded::load(&mut object, options, policy.name())?;
+    let loaded = Loaded::load(&mut object, options, &policy.name().replace('-', "_"))?;
     let mut adapter = Adapter::new(loaded, capacities);
     println!("{}", greeting(options, policy.name()));
     let recorded = match &options.record {

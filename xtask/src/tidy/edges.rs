@@ -32,6 +32,7 @@ const BENCH: &str = "paceline-bench";
 const TESTKIT: &str = "paceline-testkit";
 const TESTS: &str = "paceline-tests";
 const ANYWHERE: &str = "paceline-anywhere";
+const KERNEL: &str = "paceline-kernel";
 const PROFILERS: &str = "paceline-profilers";
 const RUNTIMES: &str = "paceline-runtimes";
 
@@ -145,6 +146,13 @@ const TABLE: &[Row] = &[
         may: &[PLATFORM, PACELINE],
         dev: &[],
         outside: 0,
+    },
+    // What schedulers are measured with, a program beside them.
+    Row {
+        name: KERNEL,
+        may: &[EVENT, PACELINE, MEASURE],
+        dev: &[],
+        outside: ANY,
     },
     // Not examples of crate paceline: its tests do not build other programs' profilers.
     Row {

@@ -108,7 +108,7 @@ static long pl_handle(struct bpf_dynptr *dynptr, void *context)
 }
 
 /* Whether the process has to be asked before this CPU runs something else. */
-static bool pl_has_to_ask(s32 cpu)
+static bool pl_has_to_ask(s32 cpu, const struct task_struct *prev)
 {
 	bool has;
 
@@ -119,7 +119,10 @@ static bool pl_has_to_ask(s32 cpu)
 	if (pl_again)
 		return true;
 	has = scx_bpf_dsq_nr_queued(cpu_to_dsq(cpu)) || scx_bpf_dsq_nr_queued(SHARED_DSQ);
-	return !has && pl_lost[cpu];
+	if (has)
+		return false;
+	/* Its task sleeps, or has come to the end of its slice and is no message yet. */
+	return pl_lost[cpu] || (prev && is_queued(prev) && !is_usersched_task(prev));
 }
 
 void BPF_STRUCT_OPS(pl_dispatch, s32 cpu, struct task_struct *prev)
@@ -129,7 +132,7 @@ void BPF_STRUCT_OPS(pl_dispatch, s32 cpu, struct task_struct *prev)
 		core_rustland_dispatch(cpu, prev);
 		return;
 	}
-	if (pl_has_to_ask(cpu)) {
+	if (pl_has_to_ask(cpu, prev)) {
 		if (scx_bpf_dsq_move_to_local(SCHED_DSQ, 0)) {
 			pl_lost[cpu] = 0;
 			pl_again = 0;
