@@ -9,6 +9,7 @@
 //! - `cargo xtask hostile` runs programs written to break the job system, for minutes or hours;
 //! - `cargo xtask package` packages the crates, and builds a stranger's program from the packages;
 //! - `cargo xtask dist` makes an archive for programs in C and C++, and builds some from it;
+//! - `cargo xtask vm` loads the policies into a real kernel, in a virtual machine, and measures them;
 //! - `cargo xtask check-targets` compiles the libraries for other machines, and runs WebAssembly.
 //!
 //! Exit codes: 0 fine, 1 a check failed, 2 bad usage.
@@ -30,6 +31,7 @@ mod targets;
 mod test;
 mod tidy;
 mod tools;
+mod vm;
 mod wasm;
 
 use std::process::ExitCode;
@@ -64,6 +66,8 @@ enum Task {
     Validate(program::Options),
     /// Run programs written to break the job system; `hostile --help` says how.
     Hostile(program::Options),
+    /// Load the scheduling policies into a real kernel, in a virtual machine, and measure them.
+    Vm(vm::Options),
     /// Package the crates, and build a program from the packages alone.
     Package(package::Options),
     /// Make an archive with all that programs in C and C++ need.
@@ -82,6 +86,7 @@ fn main() -> ExitCode {
         Task::Fuzz(options) => fuzz::run(&context, options),
         Task::Validate(options) => program::run(&context, "validate", options),
         Task::Hostile(options) => program::run(&context, "hostile", options),
+        Task::Vm(options) => vm::run(&context, options),
         Task::Package(options) => package::run(&context, options),
         Task::Dist(options) => dist::run(&context, options),
         Task::CheckTargets(options) => targets::run(&context, options),

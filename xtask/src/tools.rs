@@ -152,6 +152,15 @@ pub(crate) const TOOLS: &[Tool] = &[
         install: Install::Debian("chromium"),
     },
     Tool {
+        name: BPF,
+        need: Need::Optional,
+        part_of: None,
+        probe: Probe::Runs("clang-19 --version"),
+        install: Install::Debian(
+            "--no-install-recommends clang-19 libelf-dev zlib1g-dev libseccomp-dev pkg-config make",
+        ),
+    },
+    Tool {
         name: "nightly",
         need: Need::Optional,
         part_of: None,
@@ -222,6 +231,9 @@ pub(crate) const TOOLS: &[Tool] = &[
         install: Install::Not,
     },
 ];
+
+/// What compiles the part of a scheduler that runs in the kernel, and the libraries of the other part.
+pub(crate) const BPF: &str = "clang for BPF";
 
 /// Name of the row of the browser that opens pages.
 pub(crate) const BROWSER: &str = "chromium";

@@ -5,6 +5,7 @@
 mod bpf;
 mod bpf_intf;
 mod bpf_skel;
+mod hints;
 mod kernel;
 mod options;
 mod run;

@@ -20,6 +20,9 @@ pub(crate) struct Options {
     /// Which policy decides
     #[arg(long, value_enum, default_value_t = Policy::Waitfor)]
     pub(crate) policy: Policy,
+    /// Hear what programs say about their waits, at the usual place or the one in PACELINE_HINTS
+    #[arg(long)]
+    pub(crate) hints: bool,
     /// Print what it does, every so many seconds
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) stats: Option<u64>,

@@ -8,6 +8,7 @@ use event::Nanos;
 use paceline_scx::{Adapter, Core as _};
 use policy::ops::{Ops, Recorded};
 
+use crate::hints::Hints;
 use crate::kernel::Loaded;
 use crate::options::{Options, Part};
 
@@ -22,24 +23,34 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     check_machine()?;
     let capacities = capacities();
     let mut policy = options.ops();
+    // Before the scheduler is loaded: after that the process can map no memory and start none.
+    let mut hints = options.hints.then(Hints::start).transpose()?;
     let mut object = MaybeUninit::uninit();
     let loaded = Loaded::load(&mut object, options, &policy.name().replace('-', "_"))?;
     let mut adapter = Adapter::new(loaded, capacities);
-    println!("{}", greeting(options, policy.name()));
+    println!("{}", greeting(options, policy.name(), hints.as_ref()));
     let recorded = match &options.record {
         None => {
-            decide(options, &mut adapter, policy.as_mut());
+            decide(options, &mut adapter, policy.as_mut(), hints.as_mut());
             Ok(())
         }
         Some(path) => {
             let mut policy = Recorded::new(policy, options.rounds as usize);
-            decide(options, &mut adapter, &mut policy);
+            decide(options, &mut adapter, &mut policy, hints.as_mut());
             let written = fs::write(path, policy.take());
             written.map_err(|error| format!("cannot write {}: {error}", path.display()))
         }
     };
     let ended = adapter.core().unload();
     println!("{}", stats(&mut adapter));
+    if let Some(hints) = &hints {
+        let it = hints.skipped();
+        println!(
+            "paceline-scx: of the last hints passed over: {} being written, {} of other processes, \
+             {} malformed, {} without a slot",
+            it.changing, it.foreign, it.malformed, it.refused
+        );
+    }
     ended.map_err(|why| {
         format!("the kernel threw the scheduler out, and its own one is in charge again: {why}")
     })?;
@@ -47,11 +58,18 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     recorded
 }
 
-fn decide(options: &Options, adapter: &mut Adapter<Loaded<'_>>, policy: &mut dyn Ops) {
+fn decide(
+    options: &Options,
+    adapter: &mut Adapter<Loaded<'_>>,
+    policy: &mut dyn Ops,
+    mut hints: Option<&mut Hints>,
+) {
     let period = options.stats.map(Nanos::from_secs);
     let mut told = adapter.core().now();
     while !adapter.core().is_over() {
-        let held = adapter.round(policy, &[]);
+        let now = adapter.core().now();
+        let statements = hints.as_mut().map_or(&[][..], |hints| hints.read(now));
+        let held = adapter.round(policy, statements);
         adapter.core().rest(held);
         let now = adapter.core().now();
         if period.is_some_and(|period| now - told >= period) {
@@ -96,13 +114,17 @@ fn capacities() -> Vec<u32> {
     all.map(|cpu| capacity(cpu).unwrap_or(1024)).collect()
 }
 
-fn greeting(options: &Options, name: &str) -> String {
+fn greeting(options: &Options, name: &str, hints: Option<&Hints>) -> String {
     let how = match (options.bpf, options.has_kicks()) {
         (Part::Core, _) => "the core's BPF part",
         (Part::Own, false) => "no interruptions by wake-ups",
         (Part::Own, true) => "wake-ups interrupt",
     };
-    format!("paceline-scx: {name} is scheduling ({how}); Ctrl-C ends it")
+    let heard = match hints {
+        Some(hints) => format!("; hints are heard at {}", hints.path().display()),
+        None => String::new(),
+    };
+    format!("paceline-scx: {name} is scheduling ({how}{heard}); Ctrl-C ends it")
 }
 
 fn stats(adapter: &mut Adapter<Loaded<'_>>) -> String {

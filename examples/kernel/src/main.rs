@@ -7,8 +7,8 @@
 //! the moment at which it should have begun to the end of the wait. Frames that the one before has run into
 //! are dropped, so that delays do not add up.
 //!
-//! Work is counted in blocks of arithmetic, and `calibrate` says how many take a millisecond of CPU time
-//! while all CPUs are busy. Nothing in a frame reads a CPU clock: that makes the kernel charge the thread.
+//! Work is counted in blocks of arithmetic, and `calibrate` says how many hogs do in a millisecond on each
+//! CPU if nothing else runs. Nothing in a frame reads a CPU clock: that makes the kernel charge the thread.
 //!
 //! Exit codes: 0 fine, 1 it could not run, 2 bad usage.
 #![forbid(unsafe_code)]
@@ -33,10 +33,10 @@ struct Options {
 enum Task {
     /// Run frames, and print their times in one line.
     Run(RunOptions),
-    /// Print how many blocks take a millisecond of CPU time beside so many hogs.
+    /// Print how many blocks so many hogs do in a millisecond on each CPU.
     Calibrate {
-        /// How many threads of another process compute meanwhile
-        #[arg(long, value_name = "N")]
+        /// How many hogs, at least as many as CPUs
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
         hogs: u32,
     },
     /// Compute with so many threads, and say how much for each line on standard input.
@@ -66,7 +66,7 @@ struct RunOptions {
     #[arg(long, value_name = "N", default_value_t = 375)]
     frames: u32,
     /// From one frame to the next, in microseconds
-    #[arg(long, value_name = "US", default_value_t = 16_000)]
+    #[arg(long, value_name = "US", default_value_t = 16_667)]
     period: u64,
     /// How long after a full second the first frame begins, in microseconds
     #[arg(long, value_name = "US", default_value_t = 0)]
@@ -94,10 +94,7 @@ struct RunOptions {
 fn main() -> ExitCode {
     let done = match Options::parse().task {
         Task::Run(options) => run::run(&options),
-        Task::Calibrate { hogs } => hogs::Hogs::start(hogs).and_then(|hogs| {
-            println!("{}", work::calibrate()?);
-            hogs.end().map(|_| ())
-        }),
+        Task::Calibrate { hogs } => run::calibrate(hogs),
         Task::Hogs { count } => hogs::serve(count),
         Task::Crowd { threads, seconds } => run::crowd(threads, seconds),
     };

@@ -14,6 +14,9 @@ use crate::work;
 /// The hogs are on their CPUs when frames begin.
 const SETTLE: Duration = Duration::from_millis(700);
 
+/// How long [`calibrate`] looks.
+const MEASURED: Duration = Duration::from_secs(2);
+
 /// What became of the frames.
 #[derive(Default)]
 struct Seen {
@@ -45,6 +48,21 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), String> {
     let took = began.elapsed();
     let after = hogs.map_or(Ok(0), Hogs::end)?;
     print(options, seen, (after - before) / 1000, took);
+    Ok(())
+}
+
+/// Prints how many blocks the hogs do in a millisecond on each CPU.
+pub(crate) fn calibrate(count: u32) -> Result<(), String> {
+    let cpus =
+        thread::available_parallelism().map_err(|error| format!("how many CPUs: {error}"))?;
+    let mut hogs = Hogs::start(count)?;
+    thread::sleep(SETTLE);
+    let (before, began) = (hogs.done()?, Instant::now());
+    thread::sleep(MEASURED);
+    let (done, took) = (hogs.done()? - before, began.elapsed());
+    hogs.end()?;
+    let on_each = u128::from(done) * 1_000_000 / took.as_nanos().max(1) / cpus.get() as u128;
+    println!("{}", on_each.max(1));
     Ok(())
 }
 

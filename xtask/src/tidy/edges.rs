@@ -150,7 +150,7 @@ const TABLE: &[Row] = &[
     // What schedulers are measured with, a program beside them.
     Row {
         name: KERNEL,
-        may: &[EVENT, PACELINE, MEASURE],
+        may: &[PACELINE],
         dev: &[],
         outside: ANY,
     },

@@ -1,0 +1,229 @@
+//! `cargo xtask vm`: the scheduling policies in charge of a real kernel, in a virtual machine.
+//!
+//! A Debian kernel with sched_ext and a QEMU that counts instructions are fetched by apt, by package name
+//! and version, into cargo's target folder; nothing is installed on the system. A script ([`guest`]) loads
+//! `paceline-scx` there and runs `frame-bench` beside hogs, under the kernel's own scheduler and under each
+//! policy. What it prints is a table ([`results`]) and, if wanted, the one in the guide.
+//!
+//! Time in the machine is the number of instructions that were run (`icount`), so what comes out does not
+//! depend on what else this machine does, and is the same each time. A spread comes from phases: how the
+//! frames lie to the kernel's ticks.
+
+mod fetch;
+mod guest;
+mod image;
+mod results;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use crate::context::Context;
+use crate::process::{self, Manner};
+use crate::tools;
+use fetch::Machine;
+use results::Results;
+
+/// The tools it takes, as in the table of `tools.rs`.
+const NEEDS: &[&str] = &["cc", tools::BPF];
+
+/// The compiler for the part in the kernel.
+const CLANG: &str = "clang-19";
+
+/// How long the machine may say nothing. A run of frames takes a minute on a busy machine.
+const SILENCE: Duration = Duration::from_secs(10 * 60);
+
+/// The page with the table, and the lines around it.
+const PAGE: &str = "docs/guide/kernel.md";
+const BEGIN: &str = "<!-- vm:begin -->\n";
+const END: &str = "<!-- vm:end -->\n";
+
+/// The options of `cargo xtask vm`.
+#[derive(Args)]
+#[command(after_help = "\
+The first time takes some minutes: the scheduler's libraries are built (1 GB below cargo's target folder), \
+and a kernel and QEMU are fetched (55 MB). Afterwards all runs take a quarter of an hour, and --smoke half a \
+minute. Needed: a Debian with apt, and clang-19, which is installed if we may.")]
+pub(crate) struct Options {
+    /// Only load a scheduler, run frames for 3 s, and unload it
+    #[arg(long, conflicts_with_all = ["doc", "cpus", "phases"])]
+    smoke: bool,
+    /// How many CPUs the machines have, one after the other
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [4, 2],
+          value_parser = clap::value_parser!(u32).range(1..=8))]
+    cpus: Vec<u32>,
+    /// In how many phases to the ticks the frames run
+    #[arg(long, value_name = "N", default_value_t = 5,
+          value_parser = clap::value_parser!(u32).range(1..=20))]
+    phases: u32,
+    /// Where random numbers in the machine begin
+    #[arg(long, value_name = "N", default_value_t = 42)]
+    seed: u32,
+    /// Leave out the programs and schedulers that are stopped and killed
+    #[arg(long)]
+    no_faults: bool,
+    /// Write the table into docs/guide/kernel.md
+    #[arg(long)]
+    doc: bool,
+    /// Show what the machine prints as it comes
+    #[arg(long)]
+    verbose: bool,
+}
+
+/// Builds, boots and measures; whether all went well and the targets are met.
+pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> {
+    let said = |what: String| format!("vm: {what}");
+    tools::obtain(context, NEEDS).map_err(said)?;
+    let machine = fetch::obtain(context).map_err(said)?;
+    println!("vm: {machine}");
+    let programs = build(context)?;
+    let vm = Vm {
+        context,
+        machine,
+        programs,
+        verbose: options.verbose,
+    };
+    if options.smoke {
+        return smoke(&vm);
+    }
+    let mut passed = true;
+    let mut pages = Vec::new();
+    for &cpus in &options.cpus {
+        let script = guest::measure(options.phases, !options.no_faults);
+        let began = Instant::now();
+        let text = vm.boot(cpus, options.seed, &script)?;
+        let results = Results::read(&text)?;
+        let minutes = began.elapsed().as_secs_f64() / 60.0;
+        println!("vm: {cpus} CPUs, {minutes:.1} min\n\n{}", results.table());
+        passed &= results.verdict(cpus == 4);
+        pages.push(format!("{}\n{}", heading(cpus, options), results.table()));
+    }
+    if options.doc {
+        let date = vm.machine.to_string();
+        write_page(context, &format!("{date}.\n\n{}", pages.join("\n")))?;
+    }
+    Ok(passed)
+}
+
+fn heading(cpus: u32, options: &Options) -> String {
+    let (hogs, phases, seed) = (2 * cpus, options.phases, options.seed);
+    format!("{cpus} CPUs, {hogs} hogs, {phases} phases of 250 frames, seed {seed}:\n")
+}
+
+fn smoke(vm: &Vm<'_>) -> Result<bool, String> {
+    let began = Instant::now();
+    let text = vm.boot(2, 42, &guest::smoke())?;
+    let results = Results::read(&text)?;
+    let passed = results.all_well();
+    let seconds = began.elapsed().as_secs();
+    println!("{}\nvm: {seconds} s", results.table());
+    Ok(passed)
+}
+
+/// Builds what runs in the machine; where the programs are.
+fn build(context: &Context) -> Result<Vec<PathBuf>, String> {
+    // Its own target folder: its dependencies are built with other features than the rest.
+    let target = context.target.join("scx");
+    let mut scx = context.command("cargo");
+    scx.args([
+        "build",
+        "--release",
+        "--locked",
+        "--quiet",
+        "--manifest-path",
+    ])
+    .arg(context.root.join("crates/scx/Cargo.toml"))
+    .env("CARGO_TARGET_DIR", &target);
+    if std::env::var_os("BPF_CLANG").is_none() {
+        scx.env("BPF_CLANG", CLANG);
+    }
+    let mut bench = context.command("cargo");
+    bench.args(["build", "--release", "--quiet", "-p", "paceline-kernel"]);
+    for (command, name) in [(scx, "paceline-scx"), (bench, "frame-bench")] {
+        println!("vm: building {name}");
+        let manner = Manner {
+            silence: Duration::from_secs(15 * 60),
+            stream: true,
+            apart: false,
+        };
+        if let Some(failure) = process::run(command, manner).failure {
+            return Err(format!("vm: {name} does not build: {failure}"));
+        }
+    }
+    Ok(vec![
+        target.join("release/paceline-scx"),
+        context.target.join("release/frame-bench"),
+    ])
+}
+
+/// What is needed to start a machine.
+struct Vm<'a> {
+    context: &'a Context,
+    machine: Machine,
+    programs: Vec<PathBuf>,
+    verbose: bool,
+}
+
+impl Vm<'_> {
+    /// Starts a machine that runs the script and ends; what it printed.
+    fn boot(&self, cpus: u32, seed: u32, script: &str) -> Result<String, String> {
+        let image = self.context.target.join(format!("vm/image-{cpus}.cpio"));
+        image::write(&image, &self.machine.busybox, &self.programs, script)?;
+        let mut qemu = self.machine.qemu(self.context);
+        qemu.args(["-smp", &cpus.to_string(), "-seed", &seed.to_string()])
+            .arg("-initrd")
+            .arg(&image);
+        let manner = Manner {
+            silence: SILENCE,
+            stream: self.verbose,
+            apart: false,
+        };
+        let outcome = process::run(qemu, manner);
+        let log = self.context.target.join(format!("vm/last-{cpus}.log"));
+        save(&log, &outcome.output)?;
+        match outcome.failure {
+            None if outcome.output.contains(guest::END) => Ok(outcome.output),
+            None => Err(format!(
+                "vm: the machine stopped in the middle; see {}",
+                self.context.shown(&log)
+            )),
+            Some(failure) => Err(format!(
+                "vm: QEMU: {failure}; see {}",
+                self.context.shown(&log)
+            )),
+        }
+    }
+}
+
+fn save(path: &Path, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn write_page(context: &Context, text: &str) -> Result<(), String> {
+    let path = context.root.join(PAGE);
+    let old = fs::read_to_string(&path).map_err(|error| format!("{PAGE}: {error}"))?;
+    let parts = old
+        .split_once(BEGIN)
+        .and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
+    let Some((before, after)) = parts else {
+        return Err(format!("{PAGE} has no {} … {}", BEGIN.trim(), END.trim()));
+    };
+    save(&path, &format!("{before}{BEGIN}{text}{END}{after}"))?;
+    println!("vm: {PAGE} has the table");
+    Ok(())
+}
+
+/// A command whose output is wanted, and why it failed if it did.
+fn output(mut command: Command, name: &str) -> Result<String, String> {
+    let done = command.output();
+    let done = done.map_err(|error| format!("{name} does not start: {error}"))?;
+    if done.status.success() {
+        return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
+    }
+    let errors = String::from_utf8_lossy(&done.stderr);
+    let last = errors.trim_end().lines().last().unwrap_or_default();
+    Err(format!("{name}: {} {last}", done.status))
+}
