@@ -207,6 +207,10 @@ impl<C: Core> Kernel for Desk<'_, C> {
         self.adapter.select(task, cpu)
     }
 
+    fn is_idle(&self, cpu: Cpu) -> bool {
+        self.adapter.wanting.get(cpu.index()) == Some(&true)
+    }
+
     fn online(&self) -> usize {
         self.adapter.online
     }

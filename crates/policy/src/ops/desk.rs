@@ -67,6 +67,10 @@ impl Kernel for Desk {
         Some(Cpu(0))
     }
 
+    fn is_idle(&self, cpu: Cpu) -> bool {
+        cpu == Cpu(0)
+    }
+
     fn online(&self) -> usize {
         self.online
     }

@@ -101,6 +101,9 @@ pub trait Kernel {
     /// On how many CPUs a task runs, this process included.
     fn running(&self) -> usize;
 
+    /// Whether the CPU is an idle one in that sense, for some task.
+    fn is_idle(&self, cpu: Cpu) -> bool;
+
     /// How many CPUs have nothing to run, no task either that was dispatched and may run there.
     fn wanted(&self) -> usize;
 

@@ -12,8 +12,7 @@
 //! held 2
 //! ```
 //!
-//! Times are in nanoseconds. `-` stands for what the policy did not ask, and for a dispatch to any CPU.
-//! `idle` has the idle CPUs that the first task asked about could use.
+//! Times are in nanoseconds. `-` stands for no CPU in the first line, and for any CPU in a dispatch.
 
 #[cfg(test)]
 mod tests;
@@ -26,7 +25,7 @@ use event::{Cpu, Nanos, Task};
 use super::{Dispatch, Kernel, Ops, Queued};
 use crate::Attr;
 
-/// A round: the answers of the kernel to the first question of each kind, the messages, and the decisions.
+/// A round: what the kernel said at its beginning, the messages, and the decisions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoundRecord {
     /// The time.
@@ -35,10 +34,10 @@ pub struct RoundRecord {
     pub online: usize,
     /// [`Kernel::running`].
     pub running: usize,
-    /// [`Kernel::wanted`] at the beginning.
+    /// [`Kernel::wanted`].
     pub wanted: usize,
-    /// The CPUs that the first task could have had for which one was asked.
-    pub idle: Option<Vec<Cpu>>,
+    /// The CPUs of which [`Kernel::is_idle`] is true then.
+    pub idle: Vec<Cpu>,
     /// The messages in their order.
     pub messages: Vec<Queued>,
     /// Each waiter with what it waits for.
@@ -95,11 +94,13 @@ impl<O: Ops> Ops for Recorded<O> {
         if self.rounds == 0 {
             return self.ops.round(kernel);
         }
+        let all = (0..kernel.cpus() as u32).map(Cpu);
         let mut record = RoundRecord {
             now: kernel.now(),
             online: kernel.online(),
             running: kernel.running(),
             wanted: kernel.wanted(),
+            idle: all.filter(|&cpu| kernel.is_idle(cpu)).collect(),
             ..RoundRecord::default()
         };
         // Asked here, because who asks during the round cannot write.
@@ -139,12 +140,11 @@ impl Kernel for Listener<'_> {
     }
 
     fn select_cpu(&mut self, task: Task, cpu: Cpu) -> Option<Cpu> {
-        if self.record.idle.is_none() {
-            let all = (0..self.kernel.cpus() as u32).map(Cpu);
-            let idle = all.filter(|&cpu| self.kernel.select_cpu(task, cpu) == Some(cpu));
-            self.record.idle = Some(idle.collect());
-        }
         self.kernel.select_cpu(task, cpu)
+    }
+
+    fn is_idle(&self, cpu: Cpu) -> bool {
+        self.kernel.is_idle(cpu)
     }
 
     fn online(&self) -> usize {
@@ -176,10 +176,12 @@ impl Kernel for Listener<'_> {
 
 impl Display for RoundRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let idle = self.idle.as_ref().map_or("-".to_owned(), |idle| {
-            let numbers: Vec<String> = idle.iter().map(|cpu| cpu.0.to_string()).collect();
-            format!("[{}]", numbers.join(","))
-        });
+        let idle: Vec<String> = self.idle.iter().map(|cpu| cpu.0.to_string()).collect();
+        let idle = if idle.is_empty() {
+            "-".to_owned()
+        } else {
+            idle.join(",")
+        };
         let (now, online, running, wanted) = (self.now.0, self.online, self.running, self.wanted);
         writeln!(
             f,
@@ -236,7 +238,10 @@ fn read_line(words: &Words<'_>, rounds: &mut Vec<RoundRecord>) -> Option<()> {
             online: words.small("online")?,
             running: words.small("running")?,
             wanted: words.small("wanted")?,
-            idle: words.idle()?,
+            idle: match words.after("idle")? {
+                "-" => Vec::new(),
+                list => words.list(list)?.into_iter().map(Cpu).collect(),
+            },
             ..RoundRecord::default()
         });
         return Some(());
@@ -297,15 +302,5 @@ impl<'a> Words<'a> {
     fn list(&self, text: &str) -> Option<Vec<u32>> {
         let words = text.split(',').filter(|word| !word.is_empty());
         words.map(|word| word.parse().ok()).collect()
-    }
-
-    /// `None`: it is unreadable.
-    fn idle(&self) -> Option<Option<Vec<Cpu>>> {
-        let text = self.after("idle")?;
-        if text == "-" {
-            return Some(None);
-        }
-        let numbers = self.list(text.strip_prefix('[')?.strip_suffix(']')?)?;
-        Some(Some(numbers.into_iter().map(Cpu).collect()))
     }
 }

@@ -83,7 +83,7 @@ fn what_is_no_record_is_refused() {
     for text in [
         "held 3",
         "round 1 online 2 running 1 wanted x idle -",
-        "round 1 online 2 running 1 wanted 0 idle 3",
+        "round 1 online 2 running 1 wanted 0 idle [3]",
         "round 1 online 2 running 1 wanted 0 idle -\nmessage 1 cpu 0",
         "round 1 online 2 running 1 wanted 0 idle -\nwait 1 for a",
         "round 1 online 2 running 1 wanted 0 idle -\nnonsense",

@@ -296,6 +296,9 @@ impl Kernel for Big {
     fn select_cpu(&mut self, _: Task, cpu: Cpu) -> Option<Cpu> {
         Some(if cpu.0 == 2 { Cpu(0) } else { cpu })
     }
+    fn is_idle(&self, cpu: Cpu) -> bool {
+        cpu.0 < 2
+    }
     fn online(&self) -> usize {
         3
     }

@@ -58,15 +58,16 @@ impl Kernel for Queues {
 
     fn select_cpu(&mut self, task: Task, cpu: Cpu) -> Option<Cpu> {
         let known = self.tasks.get(task.index())?;
-        let free = |other: &Cpu| {
-            let lane = &self.lanes[other.index()];
-            let empty = lane.running.is_none() && lane.local.is_empty();
-            let process = self.is_the_process_on(*other) && !self.model.kicks;
-            let free = lane.online && empty && !process;
-            free && known.allowed.has(*other)
-        };
+        let free = |other: &Cpu| self.is_idle(*other) && known.allowed.has(*other);
         let all = (0..self.lanes.len() as u32).map(Cpu);
         all.filter(free).min_by_key(|other| (*other != cpu, *other))
+    }
+
+    fn is_idle(&self, cpu: Cpu) -> bool {
+        let lane = &self.lanes[cpu.index()];
+        let empty = lane.running.is_none() && lane.local.is_empty();
+        let process = self.is_the_process_on(cpu) && !self.model.kicks;
+        lane.online && empty && !process
     }
 
     fn online(&self) -> usize {
