@@ -20,6 +20,7 @@ mod dag;
 mod declared;
 mod defects;
 mod futures;
+mod hints;
 mod idle;
 mod interference;
 mod lanes;

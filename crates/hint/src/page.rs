@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::process;
 use std::ptr::NonNull;
 
 use platform::{Atomic, Lock, Memory, Ordering};
@@ -31,6 +32,8 @@ use crate::layout::{LINE_WORDS, MAGIC, header, shape};
 pub struct Page<M: Memory> {
     words: NonNull<[M::AtomicU64]>,
     slots: M::Lock<Slots>,
+    /// The process that has it, if others could write to it: those that were forked off that.
+    process: Option<u32>,
     /// What keeps the words where they are.
     _memory: Box<dyn Any + Send + Sync>,
 }
@@ -59,7 +62,7 @@ impl<M: Memory> Page<M> {
         write_header::<M>(&words, 0);
         let place = NonNull::from(&*words);
         // SAFETY: the words are on the heap, where a box that moves leaves them, and the box is kept.
-        unsafe { Page::over(place, Box::new(Unshared::<M>(words))) }
+        unsafe { Page::over(place, None, Box::new(Unshared::<M>(words))) }
     }
 
     /// A page over these words.
@@ -68,6 +71,7 @@ impl<M: Memory> Page<M> {
     /// The words stay where they are and can be used until `memory` is dropped.
     pub(crate) unsafe fn over(
         words: NonNull<[M::AtomicU64]>,
+        process: Option<u32>,
         memory: Box<dyn Any + Send + Sync>,
     ) -> Page<M> {
         let slots = Slots {
@@ -78,6 +82,7 @@ impl<M: Memory> Page<M> {
         Page {
             words,
             slots: Lock::new(slots),
+            process,
             _memory: memory,
         }
     }
@@ -115,6 +120,11 @@ impl<M: Memory> Page<M> {
     /// How many threads came that found no slot.
     pub fn refused(&self) -> u64 {
         self.slots.with(|slots| slots.refused)
+    }
+
+    /// Whether this process may write to it. Costs a system call.
+    pub(crate) fn is_own(&self) -> bool {
+        self.process.is_none_or(|process| process == process::id())
     }
 
     pub(crate) fn give_back(&self, number: u32) {

@@ -135,6 +135,10 @@ impl<M: Memory> Slot<M> {
 
 impl<M: Memory> Drop for Slot<M> {
     fn drop(&mut self) {
+        // What a fork's child drops is its copy, and the slot is still its parent's.
+        if !self.page.is_own() {
+            return;
+        }
         self.write(|_, _| Head(0));
         self.page.give_back(self.number);
     }

@@ -63,6 +63,9 @@
 //! job system say by itself what holds it up: `Builder::stuck_after`, `Builder::report_on`,
 //! `Builder::on_report` and `PACELINE_STUCK`. [`JobSystem::report`] needs no feature.
 //!
+//! `hints`, on by default, is `Builder::hints`: a scheduler in user space is told which thread waits for
+//! which.
+//!
 //! `checks`, on by default, is `Builder::checks`: whether jobs that declare what they touch
 //! ([`NewJob::reads`], [`NewJob::writes`]) are in order is checked when they are scheduled, if the builder
 //! asks for it.

@@ -234,6 +234,7 @@ mod tests {
             [
                 "paceline",
                 "paceline-event",
+                "paceline-hint",
                 "paceline-platform",
                 "paceline-trace"
             ]

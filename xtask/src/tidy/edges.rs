@@ -70,7 +70,7 @@ const TABLE: &[Row] = &[
     },
     Row {
         name: PACELINE,
-        may: &[EVENT, PLATFORM, TRACE],
+        may: &[EVENT, PLATFORM, HINT, TRACE],
         dev: &[TESTKIT, SIM],
         outside: 2,
     },

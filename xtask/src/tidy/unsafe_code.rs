@@ -77,6 +77,7 @@ const ALLOWED: &[&str] = &[
     // Forks, and wakers by hand: only these see that they are cloned.
     "tests/defects/forks.rs",
     "tests/defects/matrix/wakers.rs",
+    "tests/hints.rs",
     "tests/hostile/misuse/fork.rs",
     "tests/confined.rs",
     "tests/idle.rs",

@@ -70,7 +70,9 @@ fn page_from(path: &Path) -> Result<Arc<Page<Os>>, ConnectErrorKind> {
         _socket: socket,
     };
     // SAFETY: the mapping is kept, and the words are where it is.
-    Ok(Arc::new(unsafe { Page::over(words, Box::new(connected)) }))
+    Ok(Arc::new(unsafe {
+        Page::over(words, Some(process::id()), Box::new(connected))
+    }))
 }
 
 /// Whether this is a file that a page can be, now and later.

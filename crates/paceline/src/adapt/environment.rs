@@ -8,6 +8,7 @@
 //! - `PACELINE_TRACE`: the file that a trace is written to.
 //! - `PACELINE_STUCK`: when the job system reports what it is doing: the time after which a wait is reported,
 //!   such as `5s`; a signal, such as `quit`; both, with a comma; or `off`.
+//! - `PACELINE_HINTS`: where the scheduler listens that hears hints (crate `hint` reads it).
 //!
 //! A user who sets one of these variables sees the machine, which the program's author did not. So
 //! variables win over the program's settings. A value that cannot be read is an error, not a guess.

@@ -61,6 +61,7 @@ impl<'js, P: Platform> Frame<'js, P> {
         }
         let deadline = start + Nanos::from(budget);
         if let Ok(cx) = context {
+            shared.hints.frame_begins(deadline);
             cx.record(EventKind::FrameBegin, Ticket(number), deadline.0);
         }
         Frame {
@@ -184,6 +185,7 @@ impl<P: Platform> Drop for Frame<'_, P> {
                 let arg = label << 32 | u64::from(missed);
                 cx.record(EventKind::FrameEnd, Ticket(self.number), arg);
             }
+            shared.hints.frame_ends();
             shared.adapt.frame_ended(&cx, self.start, end);
         }
     }

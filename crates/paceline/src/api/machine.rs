@@ -109,7 +109,8 @@ impl<P: Platform> JobSystem<P> {
     }
 
     /// The reasons for the number of workers and for their places, a sentence each, by what the last look at
-    /// the machine found. Takes a lock and allocates.
+    /// the machine found; and whether a scheduler hears hints, if they were asked for. Takes a lock and
+    /// allocates.
     ///
     /// ```
     /// let js = paceline::JobSystem::new();
@@ -119,7 +120,9 @@ impl<P: Platform> JobSystem<P> {
         if self.shared().is_forked() {
             vec!["No workers: they stayed in the process that this one is a fork of.".to_owned()]
         } else {
-            self.shared().adapt.explain()
+            let mut sentences = self.shared().adapt.explain();
+            sentences.extend(self.shared().hints.explain());
+            sentences
         }
     }
 }

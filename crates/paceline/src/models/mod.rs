@@ -57,6 +57,7 @@ use crate::adapt::{Adapt, MachineView, WorkersRequest};
 use crate::hooks::Hooks;
 use crate::policy::SpinPolicy;
 use crate::store::{Label, Ticket};
+use crate::work::hints::HintSetting;
 use crate::work::shared::{Parts, Shared};
 use crate::work::thread_slot::ThreadKind;
 use crate::work::{Context, LongWaits, StuckSetting};
@@ -177,6 +178,7 @@ fn parts<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) -> 
         background_max: None,
         long_waits: LongWaits::new(&StuckSetting::default()).expect("nothing is asked for"),
         checks: false,
+        hints: HintSetting::default().open(false, 0),
         platform,
     }
 }

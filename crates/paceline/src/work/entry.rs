@@ -51,6 +51,11 @@ pub(super) fn begin_with_slot<P: Platform>(cx: &Context<'_, P>) {
     let stays = !cx.thread.is_for_visitors;
     let name = stays.then(|| cx.shared.platform.thread_name());
     cx.thread.posted.arrive(name.flatten());
+    if stays && cx.shared.hints.is_on() {
+        let number = cx.shared.platform.thread_id();
+        let hints = &cx.shared.hints;
+        cx.own(|own| hints.arrive(&mut own.hints, cx.thread.index, number));
+    }
     cx.shared.adapt.thread_started(cx);
     cx.record_thread();
 }

@@ -10,6 +10,7 @@ mod ending;
 mod entry;
 mod fork;
 mod future;
+pub(crate) mod hints;
 pub(crate) mod lanes;
 mod lending;
 #[cfg(feature = "trace")]

@@ -131,7 +131,7 @@ impl<P: Platform> Context<'_, P> {
     #[inline]
     pub(crate) fn body_begins(&self, job: Ticket, slot: &Slot<P>) {
         if self.shared.hooks.has_job_hook() {
-            self.tell_hook(JobMoment::Begin, slot);
+            self.tell_body(JobMoment::Begin, job, slot);
         }
         self.record(EventKind::Begin, job, 0);
     }
@@ -141,12 +141,30 @@ impl<P: Platform> Context<'_, P> {
     pub(crate) fn body_has_ended(&self, job: Ticket, slot: &Slot<P>) {
         self.record(EventKind::End, job, 0);
         if self.shared.hooks.has_job_hook() {
-            self.tell_hook(JobMoment::End, slot);
+            self.tell_body(JobMoment::End, job, slot);
         }
     }
 
-    /// The time that the hook takes is not part of the body.
+    /// Tells a scheduler, and then the program's hook.
     #[cold]
+    fn tell_body(&self, moment: JobMoment, job: Ticket, slot: &Slot<P>) {
+        let (hints, thread) = (&self.shared.hints, self.thread.index);
+        if hints.is_on() {
+            // Relaxed: a raise at this moment counts for the next look.
+            let lane = LaneFlags::of(slot.flags.load(Ordering::Relaxed));
+            self.own(|own| match moment {
+                JobMoment::Begin => hints.body_begins(&mut own.hints, thread, (job, lane)),
+                JobMoment::End => hints.body_has_ended(&mut own.hints, thread),
+            });
+            if hints.hook_is_ours() {
+                return;
+            }
+        }
+        self.tell_hook(moment, slot);
+    }
+
+    /// The time that the hook takes is not part of the body.
+    #[inline]
     fn tell_hook(&self, moment: JobMoment, slot: &Slot<P>) {
         let label = self.graph().label(slot);
         // Relaxed: a number.

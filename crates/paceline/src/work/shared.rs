@@ -9,6 +9,7 @@ use platform::{Atomic, Late, Padded, Platform};
 use super::checks::Checks;
 use super::context::Context;
 use super::ending::EndOfSystem;
+use super::hints::Hints;
 use super::lanes::{Lanes, Yielded};
 use super::range::RangeBlock;
 use super::report::LongWaits;
@@ -66,6 +67,7 @@ pub(crate) struct SystemState<P: Platform> {
     pub(crate) ending: EndOfSystem<P>,
     pub(crate) long_waits: LongWaits<P>,
     pub(crate) checks: Checks<P>,
+    pub(crate) hints: Hints,
     pub(crate) fork_epoch: u32,
     /// For each CPU, by its number: its last-level cache. Empty if there is only one.
     caches: Vec<u32>,
@@ -91,6 +93,7 @@ pub(crate) struct Parts<P: Platform> {
     pub(crate) background_max: Option<u32>,
     pub(crate) long_waits: LongWaits<P>,
     pub(crate) checks: bool,
+    pub(crate) hints: Hints,
 }
 
 /// The tokens of jobs that have not begun; see `tokens.rs`.
@@ -222,7 +225,6 @@ impl<P: Platform> Shared<P> {
         let slow = Slow::new(parts.threads, parts.slow_takes_loops);
         let labels = Labels::new();
         let failures = Failures::new(slots_max, RECORDS_MAX);
-        let wakers = Wakers::new();
         let workers = WorkerThreads::new(
             parts.workers_max,
             parts.spares_max,
@@ -235,7 +237,7 @@ impl<P: Platform> Shared<P> {
             links,
             labels,
             failures,
-            wakers,
+            wakers: Wakers::new(),
             late_edges: P::AtomicU32::new(0),
             max_jobs: parts.max_jobs,
         };
@@ -271,6 +273,7 @@ impl<P: Platform> Shared<P> {
             ending,
             long_waits: parts.long_waits,
             checks: Checks::new(parts.checks),
+            hints: parts.hints,
             fork_epoch,
             caches,
             platform: parts.platform,
@@ -367,6 +370,7 @@ impl<P: Platform> Host for Shared<P> {
                 if let Some(pinned) = self.pinned.get() {
                     pinned.leave(&context, true);
                 }
+                context.own(|own| self.hints.depart(&mut own.hints, thread));
             }
             slot.posted.depart();
             self.threads.leave(thread);

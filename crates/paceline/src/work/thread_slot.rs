@@ -15,6 +15,7 @@ use event::Nanos;
 use platform::{Atomic, Ordering, Padded, Parker, Platform, SharedCell};
 
 use super::fork::ForkList;
+use super::hints::HintLocal;
 use super::lanes::BackgroundPlace;
 use super::posted::{Posted, ThreadWords};
 use super::range::LoopLocal;
@@ -88,6 +89,7 @@ pub(crate) struct Own {
     pub(crate) record: RecordLocal,
     /// What the thread remembers of its machine.
     pub(crate) adapt: AdaptLocal,
+    pub(crate) hints: HintLocal,
     /// The innermost job that runs here.
     pub(crate) frame: *const Running,
     /// The lane in which the innermost job that runs here was made: jobs that it makes are made in it, too.
@@ -178,6 +180,7 @@ impl<P: Platform> ThreadSlot<P> {
                 wait: WaitLocal::new(),
                 record: RecordLocal::new(),
                 adapt: AdaptLocal::new(),
+                hints: HintLocal::new(),
                 frame: std::ptr::null(),
                 lane: LaneFlags::NORMAL,
                 rank: Rank::NONE,

@@ -2,6 +2,8 @@
 
 mod asked;
 mod declared;
+#[cfg(feature = "hints")]
+mod hints;
 mod hooks;
 mod limits;
 mod ranges;
@@ -27,6 +29,7 @@ use crate::hooks::Hooks;
 use crate::limits::{JOBS_MAX, SPARES, SPARES_MAX, THREADS_MAX, VISITORS_MAX, WORKERS_MAX};
 use crate::policy::{SpinPolicy, Tuning, WaitPolicy};
 use crate::queues::deque::RING_MAX;
+use crate::work::hints::HintSetting;
 use crate::work::shared::{Parts, Shared};
 use crate::work::{LongWaits, StuckSetting};
 
@@ -67,6 +70,7 @@ pub struct Builder<P: Platform = Os> {
     recording: bool,
     stuck: StuckSetting,
     checks: bool,
+    hints: HintSetting,
     hooks: Hooks,
 }
 
@@ -84,6 +88,8 @@ impl Builder<Os> {
     /// - `PACELINE_STUCK` (a time such as `5s`, a signal such as `quit`, both with a comma, or `off`) over
     ///   when the job system [reports](JobSystem::report) by itself what it is doing (`Builder::stuck_after`,
     ///   `Builder::report_on`).
+    ///
+    /// `PACELINE_HINTS` (a path) says where the scheduler listens that hears `Builder::hints`.
     ///
     /// `PACELINE_TRACE` (a file such as `run.pftrace`) asks for a trace of the job system from here to its
     /// end, which is written when it is dropped; see `JobSystem::start_trace`. `%p` in the name becomes the
@@ -148,6 +154,7 @@ impl<P: Platform> Builder<P> {
             recording: true,
             stuck: StuckSetting::default(),
             checks: false,
+            hints: HintSetting::default(),
             hooks: Hooks::default(),
         }
     }
@@ -376,8 +383,13 @@ impl<P: Platform> Builder<P> {
         };
         let adapt = Adapt::new(&self.platform, settings)?;
         let policy = environment::wait_policy()?.unwrap_or(self.wait_policy);
+        let threads = WORKERS_MAX + self.max_spares + self.max_threads + VISITORS_MAX;
+        let (mut hints, mut hooks) = (self.hints.open(self.asks_environment, threads), self.hooks);
+        if hints.is_on() && !hooks.has_job_hook() {
+            hints.take_hook(&mut hooks);
+        }
         let shared = Shared::new(Parts {
-            threads: WORKERS_MAX + self.max_spares + self.max_threads + VISITORS_MAX,
+            threads,
             guests_max: self.max_threads,
             spares_max: self.max_spares,
             background_max: self.background_max.map(|workers| workers as u32),
@@ -389,11 +401,12 @@ impl<P: Platform> Builder<P> {
             adapt,
             sink: self.sink,
             recording: self.recording,
-            hooks: self.hooks,
+            hooks,
             stack_bytes: self.stack_bytes,
             slice: self.slice,
             long_waits,
             checks: self.checks,
+            hints,
             platform: self.platform,
         });
         let mut system = JobSystem::from_shared(shared);

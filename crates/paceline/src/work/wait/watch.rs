@@ -240,6 +240,7 @@ impl<P: Platform> Waiter<'_, '_, P> {
                 cx.wake_for_quiet_jobs();
             }
             let until = until.min(self.post(resting));
+            let said = self.tell_rest();
             if shared.platform.now() < spin_until {
                 shared.idle.spin(epoch, spin_until.min(until));
                 rest = RestOutcome::Spun;
@@ -251,6 +252,9 @@ impl<P: Platform> Waiter<'_, '_, P> {
                 cx.record_unpark(self.target);
                 rest = RestOutcome::Parked;
             }
+            if said {
+                cx.own(|own| own.hints.end_wait());
+            }
         }
         shared.end_block(cx);
         if let Some(job) = found {
@@ -259,6 +263,15 @@ impl<P: Platform> Waiter<'_, '_, P> {
             self.help_with_pinned(pinned);
         }
         rest
+    }
+
+    /// Tells a scheduler which threads run what this wait needs. Whether there are any.
+    fn tell_rest(&self) -> bool {
+        let (cx, hints) = (self.cx, &self.cx.shared.hints);
+        let running = hints.running(cx.thread.index, &|job| self.is_wanted(job));
+        let Some(running) = running else { return false };
+        cx.own(|own| own.hints.begin_wait(running));
+        true
     }
 
     /// Whether there are no workers, so that this thread has to run any job that is ready, and there is one.

@@ -32,6 +32,7 @@ impl<P: Platform> Shared<P> {
         let context = unsafe { Context::new(self, slot) };
         begin_with_slot(&context);
         self.work(&context);
+        context.own(|own| self.hints.depart(&mut own.hints, slot.index));
         slot.posted.depart();
         drop(named);
         guard.disarm();
