@@ -18,7 +18,7 @@ use crate::layout::LINE_WORDS;
 use crate::page::Page;
 
 /// How long the broker may take for each step.
-const PATIENCE_MICROS: libc::suseconds_t = 250_000;
+const PATIENCE_MICROS: u32 = 250_000;
 
 /// The sizes that a page may have.
 const MEMORY_PAGE: u32 = 4096;
@@ -97,7 +97,7 @@ fn open(path: &Path) -> io::Result<OwnedFd> {
     let socket = unsafe { OwnedFd::from_raw_fd(number) };
     let patience = libc::timeval {
         tv_sec: 0,
-        tv_usec: PATIENCE_MICROS,
+        tv_usec: PATIENCE_MICROS as _, // Of another type in each C library.
     };
     for option in [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO] {
         let bytes = size_of::<libc::timeval>() as libc::socklen_t;
