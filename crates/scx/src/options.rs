@@ -29,6 +29,10 @@ pub(crate) struct Options {
     /// The longest that a task runs at a time, in microseconds [default: the policy's own]
     #[arg(long, value_name = "US", value_parser = clap::value_parser!(u64).range(100..=100_000))]
     pub(crate) slice: Option<u64>,
+    /// How much CPU time a thread that sleeps saves up at most, in microseconds, under waitfor [default: two
+    /// slices, as Linux's fair class has it]
+    #[arg(long, value_name = "US", value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    pub(crate) credit: Option<u64>,
     /// How the BPF part works: `own`, or as `core` does, which can neither interrupt nor hold tasks back
     #[arg(long, value_enum, default_value_t = Part::Own)]
     pub(crate) bpf: Part,
@@ -74,7 +78,11 @@ impl Options {
         match self.policy {
             Policy::RustlandPre333 => Box::new(rustland::pre333(constants)),
             Policy::Rustland333 => Box::new(rustland::merged(constants)),
-            Policy::Waitfor => Box::new(WaitFor::new(WaitForConstants { slice })),
+            Policy::Waitfor => {
+                let usual = Nanos(slice.0 * 2);
+                let credit = self.credit.map_or(usual, Nanos::from_micros);
+                Box::new(WaitFor::new(WaitForConstants { slice, credit }))
+            }
         }
     }
 

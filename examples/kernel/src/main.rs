@@ -1,11 +1,11 @@
 //! Frames whose main thread waits for a job that a worker has begun, beside hogs that keep all CPUs busy:
 //! what `cargo xtask vm` measures schedulers with.
 //!
-//! A frame begins every 16 ms. The main thread makes a job and computes until a worker has begun it, at least
-//! for a while; then it waits for the job. The job is longer than a scheduler's slice, so that the worker
-//! loses its CPU to a hog in the middle of it, and the main thread waits for the hog. A frame's time is from
-//! the moment at which it should have begun to the end of the wait. Frames that the one before has run into
-//! are dropped, so that delays do not add up.
+//! A frame is due every 16.7 ms. The main thread makes a job, computes for a while, blocks until a worker
+//! has begun the job, and waits for it. The job takes 8 ms of CPU time, which is more than the worker's
+//! share of a busy machine. So the worker loses its CPU to a hog in the middle of it, and the main thread,
+//! which hardly computes, waits for the hog. A frame's time is from the moment at which it was due to the
+//! end of the wait. Frames that the one before has run into are dropped, so that delays do not add up.
 //!
 //! Work is counted in blocks of arithmetic, and `calibrate` says how many hogs do in a millisecond on each
 //! CPU if nothing else runs. Nothing in a frame reads a CPU clock: that makes the kernel charge the thread.
@@ -74,8 +74,8 @@ struct RunOptions {
     /// How long the main thread computes in a frame, in microseconds
     #[arg(long, value_name = "US", default_value_t = 1_000)]
     main: u64,
-    /// How long the job does, in microseconds
-    #[arg(long, value_name = "US", default_value_t = 5_000)]
+    /// How long its job does, in microseconds
+    #[arg(long, value_name = "US", default_value_t = 8_000)]
     job: u64,
     /// How many threads of another process compute meanwhile
     #[arg(long, value_name = "N", default_value_t = 8)]
@@ -86,6 +86,9 @@ struct RunOptions {
     /// How many blocks of arithmetic take a millisecond (`calibrate`)
     #[arg(long, value_name = "N")]
     blocks: u64,
+    /// Say what the threads wait for, to a scheduler that listens
+    #[arg(long)]
+    hints: bool,
     /// Print the time of each frame, in microseconds
     #[arg(long)]
     list: bool,

@@ -24,18 +24,22 @@ struct Seen {
     times: Vec<Duration>,
     /// To its first instruction.
     wakes: Vec<Duration>,
-    /// To the first instruction of its job.
+    /// To the beginning of the wait for its job, which a worker had begun by then.
     begun: Vec<Duration>,
     dropped: u32,
 }
 
 /// Runs the scene and prints a line.
 pub(crate) fn run(options: &RunOptions) -> Result<(), String> {
-    let mut builder = Builder::new();
+    let mut builder = Builder::new().hints(options.hints);
     if let Some(workers) = options.workers {
         builder = builder.workers(workers);
     }
     let js = builder.build().map_err(|error| error.to_string())?;
+    if options.hints {
+        // Whether a scheduler listens.
+        println!("{}", js.explain().last().map_or("", |line| line.as_str()));
+    }
     let mut hogs = match options.hogs {
         0 => None,
         count => Some(Hogs::start(count)?),
@@ -85,14 +89,16 @@ fn frames(js: &JobSystem, options: &RunOptions) -> Seen {
         thread::sleep(due.saturating_duration_since(Instant::now()));
         seen.wakes.push(due.elapsed());
         let begun = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&begun);
+        let (flag, caller) = (Arc::clone(&begun), thread::current());
         let id = js.job("frame").schedule(move |_| {
             flag.store(true, Ordering::Relaxed);
+            caller.unpark();
             work::burn(job);
         });
         work::burn(main);
+        // A wait would run the job if no worker has begun it.
         while !begun.load(Ordering::Relaxed) {
-            work::burn(1);
+            thread::park();
         }
         seen.begun.push(due.elapsed());
         js.wait(id);

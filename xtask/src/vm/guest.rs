@@ -6,9 +6,10 @@
 /// How many frames a run has.
 const FRAMES: u32 = 250;
 
-/// A second scene, with a longer job: what is behind a label for it, and its options.
-pub(super) const LONGER: &str = ",6ms";
-const LONGER_OPTIONS: &str = "--job 6000";
+/// A second scene, with a job that is within the worker's share: what is behind a label for it, and its
+/// options.
+pub(super) const SHORTER: &str = ",5ms";
+const SHORTER_OPTIONS: &str = "--job 5000";
 
 /// The ticks of the machine's kernel are this far apart.
 const TICK_MICROS: u32 = 4_000;
@@ -30,7 +31,7 @@ struct Scheduler {
     label: &'static str,
     options: &'static str,
     hints: bool,
-    longer: bool,
+    shorter: bool,
 }
 
 const SCHEDULERS: &[Scheduler] = &[
@@ -38,37 +39,37 @@ const SCHEDULERS: &[Scheduler] = &[
         label: "rustland-pre333",
         options: "--policy rustland-pre333",
         hints: false,
-        longer: false,
+        shorter: false,
     },
     Scheduler {
         label: "rustland-333",
         options: "--policy rustland-333",
         hints: false,
-        longer: false,
+        shorter: false,
     },
     Scheduler {
         label: UNTOLD,
         options: "--policy waitfor",
         hints: false,
-        longer: true,
+        shorter: true,
     },
     Scheduler {
         label: TOLD,
         options: "--policy waitfor --hints",
-        hints: false,
-        longer: true,
+        hints: true,
+        shorter: true,
     },
     Scheduler {
         label: "waitfor+hints,no-kicks",
         options: "--policy waitfor --hints --kicks false",
-        hints: false,
-        longer: false,
+        hints: true,
+        shorter: false,
     },
     Scheduler {
         label: "waitfor+hints,core",
         options: "--policy waitfor --hints --bpf core",
-        hints: false,
-        longer: false,
+        hints: true,
+        shorter: false,
     },
 ];
 
@@ -132,13 +133,13 @@ second() {
 }
 check second-scheduler:refused second
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
-    LABEL=x frames >/dev/null 2>&1 & A=$!
+    LABEL=x frames --hints >/dev/null 2>&1 & A=$!
     sleep 0.$((50 + i * 3)); sleep 1; kill -KILL $A; wait $A
 done
 check program-killed:scheduler-goes-on [ "$(state)" = enabled ]
 frame-bench crowd --threads 1000 --seconds 3
 check thousand-threads:scheduler-goes-on [ "$(state)" = enabled ]
-LABEL=after-faults; frames
+LABEL=after-faults; frames --hints
 unload
 LABEL=eevdf-after-faults; frames
 "#;
@@ -153,16 +154,16 @@ pub(super) fn measure(phases: u32, faults: bool) -> String {
     let scene = |label: &str, options: &str| {
         format!("LABEL={label}\nfor P in {offsets}; do sleep 2; frames --phase $P{options}; done\n")
     };
-    let scenes = |label: &str, hints: bool, longer: bool| {
+    let scenes = |label: &str, hints: bool, shorter: bool| {
         let hints = if hints { " --hints" } else { "" };
-        let second = format!("{label}{LONGER}");
-        let second = longer.then(|| scene(&second, &format!("{hints} {LONGER_OPTIONS}")));
+        let second = format!("{label}{SHORTER}");
+        let second = shorter.then(|| scene(&second, &format!("{hints} {SHORTER_OPTIONS}")));
         scene(label, hints) + &second.unwrap_or_default()
     };
     script += &format!("idle\n{}", scenes(BASE, false, true));
     for it in SCHEDULERS {
         let (label, options) = (it.label, it.options);
-        let scenes = scenes(label, it.hints, it.longer);
+        let scenes = scenes(label, it.hints, it.shorter);
         script += &format!("LABEL={label}; load {options}\nidle\n{scenes}unload\n");
     }
     // The machine is as it was.
@@ -175,7 +176,7 @@ pub(super) fn measure(phases: u32, faults: bool) -> String {
 
 /// One scheduler for three seconds.
 pub(super) fn smoke() -> String {
-    let run = "LABEL=waitfor; load --policy waitfor --hints\nframes\nunload\n";
+    let run = "LABEL=waitfor; load --policy waitfor --hints\nframes --hints\nunload\n";
     format!(
         "{TOOLS}F=125\nsleep 5\nB=$(frame-bench calibrate --hogs $H)\nLABEL={BASE}; frames\n{run}\
          echo '{END}'\n"
@@ -191,10 +192,10 @@ mod tests {
     #[test]
     fn each_scheduler_runs_in_each_phase() {
         let script = measure(2, false);
-        let longer = SCHEDULERS.iter().filter(|it| it.longer).count();
+        let shorter = SCHEDULERS.iter().filter(|it| it.shorter).count();
         let scenes = script.matches("for P in 0 2000; do").count();
         // The kernel's own scheduler, before in both scenes and again behind.
-        assert_eq!(scenes, SCHEDULERS.len() + longer + 3);
+        assert_eq!(scenes, SCHEDULERS.len() + shorter + 3);
         assert_eq!(script.matches("\nunload\n").count(), SCHEDULERS.len());
         assert!(!script.contains("-KILL"));
         assert!(measure(2, true).contains("-KILL"));

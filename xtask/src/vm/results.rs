@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::guest::{BASE, IDLE, LONGER, TOLD, UNTOLD};
+use super::guest::{BASE, IDLE, SHORTER, TOLD, UNTOLD};
 
 /// Frames with hints have at most this share of the 99th percentile under the kernel's own scheduler …
 const TO_BASE: f64 = 0.6;
@@ -73,8 +73,8 @@ impl Results {
             let (tail, work) = if label == IDLE {
                 ("–".to_owned(), "–".to_owned())
             } else {
-                let longer = label.ends_with(LONGER);
-                let base = format!("{BASE}{}", if longer { LONGER } else { "" });
+                let shorter = label.ends_with(SHORTER);
+                let base = format!("{BASE}{}", if shorter { SHORTER } else { "" });
                 let part = |value: fn(&Run) -> f64| share(self.ratio(label, &base, value));
                 (part(|run: &Run| run.p99 as f64), part(Run::hog_rate))
             };

@@ -62,7 +62,10 @@ fn compare(found: &str, kept: &str, name: &str) {
 #[test]
 fn records_are_those_of_the_simulated_kernel() {
     let slice = ms(3);
-    let waitfor = WaitFor::new(WaitForConstants { slice });
+    let waitfor = WaitFor::new(WaitForConstants {
+        slice,
+        credit: slice,
+    });
     let found = record(waitfor, Model::kicking(slice, ms(4)));
     assert!(found.contains("wait 0 for 1"), "{found}");
     compare(&found, include_str!("waitfor.txt"), "waitfor.txt");

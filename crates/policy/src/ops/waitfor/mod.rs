@@ -9,7 +9,7 @@
 //!
 //! - *Virtual time.* Each task has an account: the CPU time that it has used, times 100 by its weight. The
 //!   task with the least account goes first, the lower number among equals. A task that slept comes back at
-//!   most one [slice](WaitForConstants::slice) behind the *floor*. The floor is the largest account that a
+//!   most one [credit](WaitForConstants::credit) behind the *floor*. The floor is the largest account that a
 //!   turn was ever given for. A new task begins at the floor.
 //! - *Funding.* A task that waits funds what it waits for, and what that waits for in turn. A ready task's
 //!   turn comes with its own account or with the least one that funds it, whichever is less. A task whose own
@@ -51,15 +51,19 @@ pub const STEPS_MAX: usize = 4096;
 /// The constants of the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitForConstants {
-    /// How long a task runs at a time, and how far behind the floor a sleeper comes back. Default: 3 ms, the
-    /// base slice of Linux's fair class on eight CPUs or more.
+    /// How long a task runs at a time. Default: 3 ms, the base slice of Linux's fair class on eight CPUs or
+    /// more.
     pub slice: Nanos,
+    /// How far behind the floor a sleeper comes back at most, and a waiter funds others. Default: a slice.
+    /// Linux's fair class has two slices, or a tick where that is more.
+    pub credit: Nanos,
 }
 
 impl Default for WaitForConstants {
     fn default() -> WaitForConstants {
         WaitForConstants {
             slice: Nanos::from_millis(3),
+            credit: Nanos::from_millis(3),
         }
     }
 }
@@ -232,7 +236,7 @@ impl WaitFor {
 
     /// The least account that a task comes back with.
     fn least_credit(&self) -> Nanos {
-        self.floor - self.constants.slice
+        self.floor - self.constants.credit
     }
 
     /// Works out what the waiting tasks fund at this moment.

@@ -11,7 +11,10 @@ use crate::{Attr, Class};
 const SLICE: Nanos = Nanos::from_millis(3);
 
 fn policy() -> WaitFor {
-    WaitFor::new(WaitForConstants { slice: SLICE })
+    WaitFor::new(WaitForConstants {
+        slice: SLICE,
+        credit: SLICE,
+    })
 }
 
 /// A desk with one CPU, on which these tasks are ready; each has used this much.
