@@ -114,6 +114,10 @@ const NARROW: &str = "cargo test --target i686-unknown-linux-gnu --target-dir {t
 /// The job system without adaptation to the machine.
 const LEAN: &str = "cargo test -p paceline -p paceline-platform --no-default-features --lib";
 
+/// A workspace of its own. Without its program, which takes clang to build.
+const SCX: &str = "cargo test --locked --no-default-features --target-dir {target}/scx \
+    --manifest-path crates/scx/Cargo.toml";
+
 /// Random programs that are waited for or dropped.
 const CAMPAIGN: &str = "cargo test --profile release-test -p paceline-tests --test integration -- \
     dag::simulated";
@@ -224,6 +228,19 @@ pub(crate) const STAGES: &[Stage] = &[
                 what: "measure a first program (see hello.rs)",
                 function: hello::stage,
             },
+        ],
+    },
+    Stage {
+        name: "scx",
+        purpose: "policies decide in Linux what they decide in the simulator, on the same messages",
+        switch: Switch::On,
+        needs: &["rustfmt"],
+        counts_tests: true,
+        silence_minutes: 5,
+        beside: false,
+        steps: &[
+            run("cargo fmt --manifest-path crates/scx/Cargo.toml --check -- --color=never"),
+            run(SCX),
         ],
     },
     Stage {
