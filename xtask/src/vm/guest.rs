@@ -144,9 +144,10 @@ unload
 LABEL=eevdf-after-faults; frames
 "#;
 
-/// All schedulers in so many phases, and faults if wanted.
-pub(super) fn measure(phases: u32, faults: bool) -> String {
-    let mut script = format!("{TOOLS}F={FRAMES}\n{SETTLE}");
+/// All schedulers in so many phases, that many milliseconds later, and faults if wanted.
+pub(super) fn measure(phases: u32, later: u32, faults: bool) -> String {
+    let (seconds, millis) = (later / 1_000, later % 1_000);
+    let mut script = format!("{TOOLS}F={FRAMES}\nsleep {seconds}.{millis:03}\n{SETTLE}");
     let offsets: Vec<String> = (0..phases)
         .map(|phase| (phase * TICK_MICROS / phases).to_string())
         .collect();
@@ -191,14 +192,14 @@ mod tests {
     /// script of two phases.
     #[test]
     fn each_scheduler_runs_in_each_phase() {
-        let script = measure(2, false);
+        let script = measure(2, 0, false);
         let shorter = SCHEDULERS.iter().filter(|it| it.shorter).count();
         let scenes = script.matches("for P in 0 2000; do").count();
         // The kernel's own scheduler, before in both scenes and again behind.
         assert_eq!(scenes, SCHEDULERS.len() + shorter + 3);
         assert_eq!(script.matches("\nunload\n").count(), SCHEDULERS.len());
         assert!(!script.contains("-KILL"));
-        assert!(measure(2, true).contains("-KILL"));
+        assert!(measure(2, 0, true).contains("-KILL"));
         assert!(script.ends_with(&format!("{END}'\n")));
     }
 }
