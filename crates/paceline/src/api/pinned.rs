@@ -98,8 +98,9 @@ impl<P: Platform> NewJob<'_, '_, P> {
     /// others, have a result, be a future, be in a lane, and others may depend on it. A loop cannot be
     /// pinned. A second call takes the place of the first.
     ///
-    /// Other threads that wait for the job run nothing of it. The job takes a short lock when it is
-    /// scheduled, when it is ready, and when it runs.
+    /// Other threads that wait for the job run nothing of it. When it is ready it wakes its thread if that
+    /// sleeps in a wait, also if it is quiet. The job takes a short lock when it is scheduled, when it is
+    /// ready, and when it runs.
     ///
     /// ```
     /// let js = paceline::JobSystem::new();

@@ -7,7 +7,7 @@
 //! could take for ever, or wait for something that the waiter holds. That is the most reported defect of such
 //! libraries (rayon #592 and #957, Taskflow #649, oneTBB #1316 …).
 //!
-//! Three things bend the rule:
+//! Four things bend the rule:
 //!
 //! - Where there are no workers at all, a waiter that has none of its own jobs to run runs any job that is
 //!   ready. It may wait for an event that such a job completes, and no other thread may ever come. In the
@@ -21,6 +21,9 @@
 //!   polls (`poll`).
 //! - A waiter that has little of its thread's stack left starts no further body on it. With workers it rests,
 //!   and a spare takes over. Without workers the wait panics (`stack`).
+//! - A pinned thread runs jobs that are pinned to it in its waits outside of jobs, whether or not it waits for
+//!   them, because no other thread ever will. In the middle of a job it runs those that the wait needs
+//!   (`pinned`).
 //!
 //! Ancestors are found by a depth-first walk along the links, from the target up. Each job on the way is
 //! *marked* with the waiter's thread slot. So a thread that makes one of them ready, or that publishes work
