@@ -60,6 +60,8 @@ fn graph(random: &mut Random) -> Vec<Node> {
     let lanes = [
         Lane::Background,
         Lane::Background,
+        Lane::Share1,
+        Lane::Share4,
         Lane::Normal,
         Lane::Frame,
     ];

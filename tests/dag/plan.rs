@@ -434,7 +434,8 @@ impl Generator<'_> {
         }
         for node in &mut self.plan.nodes {
             if self.random.chance(self.taste.lanes) {
-                node.lane = *self.random.pick(&[Lane::Background, Lane::Frame]);
+                let lanes = [Lane::Background, Lane::Frame, Lane::Share1, Lane::Share5];
+                node.lane = *self.random.pick(&lanes);
             }
         }
     }

@@ -122,7 +122,7 @@ impl<P: Platform> Run<P> {
             let wakes = log::check_wakes(
                 &self.events,
                 &self.report.threads,
-                Nanos(late.0 * LATE_STEPS),
+                Nanos(late.0 * self.late_steps_max()),
             );
             faults.extend(wakes.err());
         }
@@ -152,6 +152,16 @@ impl<P: Platform> Run<P> {
         left::judge(&self.world);
         faults.extend(self.world.wrong.lock().unwrap().drain(..));
         faults
+    }
+
+    /// How many late steps may lie between a job that is ready and the worker that takes it. Under strict
+    /// priorities those of threads that go before the worker count, too.
+    fn late_steps_max(&self) -> u64 {
+        if self.report.config.policy.starts_with("pct-") {
+            2 * LATE_STEPS
+        } else {
+            LATE_STEPS
+        }
     }
 
     /// Whether each worker takes all work.

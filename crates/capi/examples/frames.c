@@ -8,6 +8,35 @@ static void step(pl_context *cx, void *data) {
     ++*(int *)data;
 }
 
+/* While a picture is drawn, a sound has to be mixed sooner: of two frames in flight, the jobs of the one with
+ * the earlier deadline go first. Streaming has a fourth of the workers' time. */
+static void two_frames(void) {
+    pl_system *jobs;
+    pl_frame picture, sound;
+    pl_job made[3];
+    int steps = 0;
+    MUST(pl_system_create(
+        &(pl_system_desc){.size = sizeof(pl_system_desc), .no_workers = 1, .shares = {25}}, &jobs));
+    MUST(pl_frame_begin(jobs, "picture", 16666667, &picture));
+    MUST(pl_frame_begin(jobs, "sound", 5000000, &sound));
+    pl_job_desc job = {.size = sizeof job, .name = "draw", .body = step, .data = &steps, .frame = picture};
+    MUST(pl_schedule(jobs, &job, &made[0]));
+    job = (pl_job_desc){.size = sizeof job, .name = "mix", .body = step, .data = &steps, .frame = sound};
+    MUST(pl_schedule(jobs, &job, &made[1]));
+    job = (pl_job_desc){.size = sizeof job, .name = "stream", .body = step, .data = &steps, .lane = PL_LANE_SHARE_1};
+    MUST(pl_schedule(jobs, &job, &made[2]));
+    for (int i = 0; i < 3; i++)
+        MUST(pl_wait(jobs, made[i]));
+    MUST(pl_frame_end(jobs, sound));
+    printf("%d steps; a job of a frame that has ended: %s\n", steps,
+           pl_schedule(jobs, &(pl_job_desc){.size = sizeof job, .body = step, .frame = sound}, NULL) ==
+                   PL_UNKNOWN
+               ? pl_last_error()
+               : "scheduled");
+    MUST(pl_frame_end(jobs, picture));
+    MUST(pl_system_destroy(jobs));
+}
+
 int main(int argc, char **argv) {
     pl_system *jobs;
     char text[4096];
@@ -49,5 +78,6 @@ int main(int argc, char **argv) {
     MUST(pl_stats_text(jobs, text, 8, &needed)); /* A buffer that is too small gets the beginning. */
     printf("statistics: %zu of more than 100: %d\n", strlen(text), needed > 100);
     MUST(pl_system_destroy(jobs));
+    two_frames();
     return 0;
 }

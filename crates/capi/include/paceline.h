@@ -145,7 +145,7 @@ typedef void (*pl_body)(pl_context *context, void *data);
 typedef void (*pl_release)(void *data);
 
 /**
- * The lane of a job: PL_LANE_NORMAL, PL_LANE_BACKGROUND or PL_LANE_FRAME.
+ * The lane of a job: PL_LANE_NORMAL or another one of the PL_LANE_ constants.
  */
 typedef uint32_t pl_lane;
 
@@ -199,7 +199,7 @@ typedef struct {
    */
   size_t after_count;
   /**
-   * PL_LANE_NORMAL, PL_LANE_BACKGROUND or PL_LANE_FRAME.
+   * PL_LANE_NORMAL or another one.
    */
   pl_lane lane;
   /**
@@ -215,6 +215,11 @@ typedef struct {
    * The thread that alone runs it (pl_pin_thread). 0: any.
    */
   pl_pin pin;
+  /**
+   * The frame that it belongs to (pl_frame_begin). While several frames are in flight, the jobs of the one
+   * with the earliest deadline go first. 0: none.
+   */
+  pl_frame frame;
 } pl_job_desc;
 
 /**
@@ -267,7 +272,7 @@ typedef struct {
    */
   size_t after_count;
   /**
-   * PL_LANE_NORMAL, PL_LANE_BACKGROUND or PL_LANE_FRAME. Not for pl_parallel_for.
+   * PL_LANE_NORMAL or another one. Not for pl_parallel_for.
    */
   pl_lane lane;
   /**
@@ -278,6 +283,10 @@ typedef struct {
    * As in pl_job_desc. Not for pl_parallel_for.
    */
   pl_token token;
+  /**
+   * As in pl_job_desc. Not for pl_parallel_for.
+   */
+  pl_frame frame;
 } pl_loop_desc;
 
 /**
@@ -352,6 +361,11 @@ typedef struct {
    * The most workers that run background jobs at a time. 0: all.
    */
   uint32_t background_at_most;
+  /**
+   * How much of the workers' time the lanes PL_LANE_SHARE_1 and so on get, in percent; in sum at most 99.
+   * 0: nothing is set, which is 10 for each 100 of the others.
+   */
+  uint8_t shares[5];
 } pl_system_desc;
 
 /**
@@ -368,6 +382,31 @@ typedef struct {
  * The few jobs that a frame hangs on: run before all else.
  */
 #define PL_LANE_FRAME 2
+
+/**
+ * With a share of the workers' time beside the normal lane: the first of `shares` in pl_system_desc.
+ */
+#define PL_LANE_SHARE_1 3
+
+/**
+ * With the second of `shares`.
+ */
+#define PL_LANE_SHARE_2 4
+
+/**
+ * With the third of `shares`.
+ */
+#define PL_LANE_SHARE_3 5
+
+/**
+ * With the fourth of `shares`.
+ */
+#define PL_LANE_SHARE_4 6
+
+/**
+ * With the fifth of `shares`.
+ */
+#define PL_LANE_SHARE_5 7
 
 #ifdef __cplusplus
 extern "C" {

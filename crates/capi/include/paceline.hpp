@@ -264,6 +264,8 @@ template <> struct outcome<void> {
 
 } // namespace detail
 
+class frame;
+
 /// What a job waits for, and how it runs: pl::after(a, b).background().
 class options {
 public:
@@ -288,6 +290,13 @@ public:
         lane_ = PL_LANE_FRAME;
         return *this;
     }
+    /// In a lane with a share of the workers' time, PL_LANE_SHARE_1 or another one.
+    options &lane(pl_lane which) {
+        lane_ = which;
+        return *this;
+    }
+    /// The frame that it belongs to: of several in flight, that with the earliest deadline goes first.
+    options &in(const pl::frame &of);
     /// What can call it off before it begins.
     options &cancelled_by(const pl::token &by) {
         token_ = by.number();
@@ -320,6 +329,7 @@ private:
         desc.lane = lane_;
         desc.quiet = quiet_;
         desc.token = token_;
+        desc.frame = frame_;
         if constexpr (std::is_same_v<Desc, pl_job_desc>)
             desc.pin = pin_;
         else if (pin_ != 0)
@@ -330,6 +340,7 @@ private:
     pl_lane lane_ = PL_LANE_NORMAL;
     pl_token token_ = 0;
     pl_pin pin_ = 0;
+    pl_frame frame_ = 0;
     std::uint32_t quiet_ = 0;
     std::uint32_t grain_ = 0;
 };
@@ -394,6 +405,8 @@ public:
             pl_frame_end(system_, number_);
     }
 
+    pl_frame number() const noexcept { return number_; }
+
     std::chrono::nanoseconds remaining() const {
         std::uint64_t left = 0;
         check(pl_frame_remaining(system_, number_, &left));
@@ -407,6 +420,11 @@ private:
     pl_system *system_;
     pl_frame number_;
 };
+
+inline options &options::in(const pl::frame &of) {
+    frame_ = of.number();
+    return *this;
+}
 
 #if defined(__cpp_impl_coroutine)
 /// What `co_await jobs.done(job)` waits with.

@@ -2,6 +2,8 @@
 
 use std::ffi::c_char;
 
+use paceline::Frame;
+
 use crate::described::{must_be, put};
 use crate::names::name_of;
 use crate::status::{Answer, Refusal, call, pl_status};
@@ -66,15 +68,23 @@ pub unsafe extern "C" fn pl_frame_remaining(
         // SAFETY: the caller's promise.
         let system = unsafe { named(system) }?;
         system.js()?;
-        let remaining: Answer<_> = lock(&system.frames)
-            .get(&frame)
-            .map(|frame| frame.remaining())
-            .ok_or_else(|| unknown(frame));
-        let remaining = u64::try_from(remaining?.as_nanos()).unwrap_or(u64::MAX);
+        let remaining = in_frame(system, frame, |frame| frame.remaining())?;
+        let remaining = u64::try_from(remaining.as_nanos()).unwrap_or(u64::MAX);
         // SAFETY: the caller's promise.
         unsafe { put(nanoseconds, remaining) };
         Ok(pl_status::PL_OK)
     })
+}
+
+/// Calls `f` with an open frame.
+pub(crate) fn in_frame<R>(
+    system: &pl_system,
+    frame: pl_frame,
+    f: impl FnOnce(&Frame<'static>) -> R,
+) -> Answer<R> {
+    let frames = lock(&system.frames);
+    let open = frames.get(&frame).ok_or_else(|| unknown(frame))?;
+    Ok(f(open))
 }
 
 fn unknown(frame: pl_frame) -> Refusal {

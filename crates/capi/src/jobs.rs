@@ -6,6 +6,7 @@ use paceline::{CancelToken, Lane, NewJob, ThreadPin};
 
 use crate::body::{BodyData, BodyParts, Bound, JobFunction, Taker, pl_body, pl_release};
 use crate::described::{Described, array, must_be, put, read};
+use crate::frames::{in_frame, pl_frame};
 use crate::names::name_of;
 use crate::pinned::pl_pin;
 use crate::status::{Answer, Refusal, call, pl_status};
@@ -16,7 +17,7 @@ use crate::tokens::pl_token;
 /// number back, and it is never the number of another job. Zero is none.
 pub type pl_job = u64;
 
-/// The lane of a job: PL_LANE_NORMAL, PL_LANE_BACKGROUND or PL_LANE_FRAME.
+/// The lane of a job: PL_LANE_NORMAL or another one of the PL_LANE_ constants.
 pub type pl_lane = u32;
 /// What jobs are, if nothing is said: in the lane of the job that schedules them.
 pub const PL_LANE_NORMAL: pl_lane = 0;
@@ -24,6 +25,28 @@ pub const PL_LANE_NORMAL: pl_lane = 0;
 pub const PL_LANE_BACKGROUND: pl_lane = 1;
 /// The few jobs that a frame hangs on: run before all else.
 pub const PL_LANE_FRAME: pl_lane = 2;
+/// With a share of the workers' time beside the normal lane: the first of `shares` in pl_system_desc.
+pub const PL_LANE_SHARE_1: pl_lane = 3;
+/// With the second of `shares`.
+pub const PL_LANE_SHARE_2: pl_lane = 4;
+/// With the third of `shares`.
+pub const PL_LANE_SHARE_3: pl_lane = 5;
+/// With the fourth of `shares`.
+pub const PL_LANE_SHARE_4: pl_lane = 6;
+/// With the fifth of `shares`.
+pub const PL_LANE_SHARE_5: pl_lane = 7;
+
+fn lane_of(lane: pl_lane) -> Answer<Lane> {
+    match lane {
+        PL_LANE_NORMAL => Ok(Lane::Normal),
+        PL_LANE_BACKGROUND => Ok(Lane::Background),
+        PL_LANE_FRAME => Ok(Lane::Frame),
+        PL_LANE_SHARE_1..=PL_LANE_SHARE_5 => Ok(Lane::SHARES[(lane - PL_LANE_SHARE_1) as usize]),
+        lane => Err(Refusal::invalid(format!(
+            "there is no lane {lane}: use PL_LANE_NORMAL or another one of the PL_LANE_ constants"
+        ))),
+    }
+}
 
 /// A job. Zero in a field is its default.
 #[repr(C)]
@@ -48,7 +71,7 @@ pub struct pl_job_desc {
     pub after: *const pl_job,
     /// How many jobs there are at `after`.
     pub after_count: usize,
-    /// PL_LANE_NORMAL, PL_LANE_BACKGROUND or PL_LANE_FRAME.
+    /// PL_LANE_NORMAL or another one.
     pub lane: pl_lane,
     /// 1: wake no worker for it. It is taken when a worker looks next, at the latest after pl_flush or a
     /// wait. For threads that cannot pay for a system call.
@@ -57,6 +80,9 @@ pub struct pl_job_desc {
     pub token: pl_token,
     /// The thread that alone runs it (pl_pin_thread). 0: any.
     pub pin: pl_pin,
+    /// The frame that it belongs to (pl_frame_begin). While several frames are in flight, the jobs of the one
+    /// with the earliest deadline go first. 0: none.
+    pub frame: pl_frame,
 }
 
 // SAFETY: it is repr(C), begins with its size, and zero is a value of each field.
@@ -74,6 +100,7 @@ pub(crate) struct Common<'d> {
     pub(crate) is_quiet: bool,
     pub(crate) token: Option<&'d CancelToken>,
     pub(crate) pin: Option<ThreadPin>,
+    pub(crate) frame: pl_frame,
 }
 
 impl<'d> Common<'d> {
@@ -83,16 +110,14 @@ impl<'d> Common<'d> {
         let js = system.js()?;
         // SAFETY: the caller's promise.
         let name = unsafe { name_of(self.name, self.unnamed) }?;
-        let mut job = match self.lane {
-            PL_LANE_NORMAL => js.job(name.as_str()),
-            PL_LANE_BACKGROUND => js.job(name.as_str()).background(),
-            PL_LANE_FRAME => js.job(name.as_str()).lane(Lane::Frame),
-            lane => {
-                return Err(Refusal::invalid(format!(
-                    "there is no lane {lane}: use PL_LANE_NORMAL, PL_LANE_BACKGROUND or PL_LANE_FRAME"
-                )));
-            }
+        let mut job = match self.frame {
+            0 => js.job(name.as_str()),
+            frame => in_frame(system, frame, |frame| frame.job(name.as_str()))?,
         };
+        match lane_of(self.lane)? {
+            Lane::Normal => {} // That of the job that makes it, or of the frame.
+            lane => job = job.lane(lane),
+        }
         if self.is_quiet {
             job = job.quiet();
         }
@@ -162,6 +187,7 @@ pub unsafe extern "C" fn pl_schedule(
             is_quiet: desc.quiet != 0,
             token: token.as_ref(),
             pin: system.pin(desc.pin)?,
+            frame: desc.frame,
         };
         // SAFETY: the caller's promise.
         let job = unsafe { common.begin(system) }?;
@@ -195,6 +221,7 @@ pub unsafe extern "C" fn pl_combine(
             is_quiet: false,
             token: None,
             pin: None,
+            frame: 0,
         };
         // SAFETY: a null name is allowed.
         let id = unsafe { common.begin(system) }?.try_combine()?;

@@ -7,6 +7,7 @@ use paceline::{Context, Grain, Name, NewJob};
 
 use crate::body::{BodyData, BodyParts, Bound, LoopFunction, Taker, pl_loop_body, pl_release};
 use crate::described::{Described, array, put, read};
+use crate::frames::pl_frame;
 use crate::jobs::{Common, PL_LANE_NORMAL, pl_job, pl_lane};
 use crate::names::name_of;
 use crate::status::{Answer, Refusal, call, pl_status, text_of};
@@ -37,12 +38,14 @@ pub struct pl_loop_desc {
     pub after: *const pl_job,
     /// How many jobs there are at `after`.
     pub after_count: usize,
-    /// PL_LANE_NORMAL, PL_LANE_BACKGROUND or PL_LANE_FRAME. Not for pl_parallel_for.
+    /// PL_LANE_NORMAL or another one. Not for pl_parallel_for.
     pub lane: pl_lane,
     /// As in pl_job_desc. Not for pl_parallel_for.
     pub quiet: u32,
     /// As in pl_job_desc. Not for pl_parallel_for.
     pub token: pl_token,
+    /// As in pl_job_desc. Not for pl_parallel_for.
+    pub frame: pl_frame,
 }
 
 // SAFETY: it is repr(C), begins with its size, and zero is a value of each field.
@@ -114,6 +117,7 @@ pub unsafe extern "C" fn pl_schedule_for(
             is_quiet: desc.quiet != 0,
             token: token.as_ref(),
             pin: None,
+            frame: desc.frame,
         };
         let taker = ScheduledLoop {
             system,
@@ -170,10 +174,11 @@ pub unsafe extern "C" fn pl_parallel_for(
         // SAFETY: the caller's promise.
         let system = unsafe { named(system) }?;
         let is_plain = desc.after_count == 0 && desc.lane == PL_LANE_NORMAL;
-        let has_more = !is_plain || desc.quiet != 0 || desc.token != 0;
+        let has_more = !is_plain || desc.quiet != 0 || desc.token != 0 || desc.frame != 0;
         if has_more {
             return Err(Refusal::invalid(
-                "pl_parallel_for runs at once: after, lane, quiet and token are for pl_schedule_for",
+                "pl_parallel_for runs at once: after, lane, quiet, token and frame are for \
+                 pl_schedule_for",
             ));
         }
         if desc.count > u32::MAX as usize {

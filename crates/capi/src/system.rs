@@ -126,6 +126,9 @@ pub struct pl_system_desc {
     pub wait_policy: *const c_char,
     /// The most workers that run background jobs at a time. 0: all.
     pub background_at_most: u32,
+    /// How much of the workers' time the lanes PL_LANE_SHARE_1 and so on get, in percent; in sum at most 99.
+    /// 0: nothing is set, which is 10 for each 100 of the others.
+    pub shares: [u8; 5],
 }
 
 // SAFETY: it is repr(C), begins with its size, and zero is a value of each field.
@@ -155,6 +158,10 @@ fn builder_of(description: &pl_system_desc) -> Answer<Builder> {
     }
     if description.background_at_most != 0 {
         builder = builder.background_at_most(description.background_at_most as usize);
+    }
+    let set = description.shares.iter().rposition(|&percent| percent != 0);
+    if let Some(last) = set {
+        builder = builder.shares(&description.shares[..=last]);
     }
     // SAFETY: a text that the program passes ends with a zero byte, and stays during the call.
     if let Some(policy) = unsafe { text(description.wait_policy, "wait_policy") }? {

@@ -60,6 +60,7 @@ enum Step {
         lane: u32,
         token: u64,
         pin: u64,
+        frame: u64,
     },
     Loop {
         system: u8,
@@ -133,18 +134,19 @@ enum Size {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let size = prop_oneof![8 => Just(Size::Right), 1 => Just(Size::Zero), 1 => Just(Size::Longer)];
-    let lane = prop_oneof![8 => 0..2_u32, 1 => any::<u32>()];
+    let lane = prop_oneof![8 => 0..8_u32, 1 => any::<u32>()];
     let time = prop_oneof![3 => Just(0), 1 => 1..20_000_u64];
     let token = || prop_oneof![3 => Just(0), 3 => 1..4_u64, 1 => any::<u64>()];
     // Some are that of this thread in one of the job systems.
     let pin = prop_oneof![5 => Just(0), 4 => any::<u8>().prop_map(u64::from), 1 => any::<u64>()];
+    let frame = prop_oneof![6 => Just(0), 3 => 1..4_u64, 1 => any::<u64>()];
     let byte = any::<u8>;
     let step = prop_oneof![
         1 => (0..3_u32).prop_map(|workers| Step::Create { workers }),
         1 => byte().prop_map(Step::Destroy),
-        8 => (byte(), any::<[u8; 2]>(), size, lane, (token(), pin)).prop_map(
-            |(system, after, size, lane, (token, pin))| {
-                Step::Schedule { system, after, size, lane, token, pin }
+        8 => (byte(), any::<[u8; 2]>(), size, lane, (token(), pin, frame)).prop_map(
+            |(system, after, size, lane, (token, pin, frame))| {
+                Step::Schedule { system, after, size, lane, token, pin, frame }
             }
         ),
         1 => byte().prop_map(Step::PinThread),
@@ -223,7 +225,7 @@ impl Program {
         system: u8,
         after: [u8; 2],
         size: Size,
-        (lane, token, pin): (u32, u64, u64),
+        (lane, token, pin, frame): (u32, u64, u64, u64),
     ) {
         let system = self.system(system);
         let after = after.map(|number| self.job(number));
@@ -250,6 +252,7 @@ impl Program {
             quiet: 0,
             token,
             pin: self.pins[pin as usize % self.pins.len()],
+            frame,
         };
         let mut job = 0;
         // SAFETY: the description is as long as its size says; all pointers are of this function.
@@ -280,6 +283,7 @@ impl Program {
             lane: 0,
             quiet: 0,
             token: 0,
+            frame: 0,
         };
         let mut job = 0;
         // SAFETY: the description is right; all pointers are of this function.
@@ -425,7 +429,8 @@ impl Program {
                 lane,
                 token,
                 pin,
-            } => self.schedule(system, after, size, (lane, token, pin)),
+                frame,
+            } => self.schedule(system, after, size, (lane, token, pin, frame)),
             Step::Loop {
                 system,
                 after,

@@ -108,7 +108,7 @@ impl<P: Platform> Context<'_, P> {
     /// });
     /// ```
     pub fn in_lane<R>(&self, lane: Lane, f: impl FnOnce() -> R) -> R {
-        self.shared.lanes.note_use(lane);
+        self.shared.note_lane(lane);
         self.work_in_lane(lane.into(), f)
     }
 

@@ -7,16 +7,27 @@ use std::time::Duration;
 use event::{EventKind, Nanos};
 use platform::{Atomic, Ordering, Os, Platform};
 
+use super::schedule::NewJob;
 use super::system::JobSystem;
-use crate::store::{Label, Ticket};
-use crate::work::Shared;
+use crate::store::{JobId, Label, Name, Ticket};
+use crate::work::{Context, FramePlace, Shared};
 
 /// One turn of the program's main loop, from [`JobSystem::frame`](crate::JobSystem::frame) until it is
 /// dropped.
 ///
 /// A frame counts a missed deadline ([`Stats::frames_missed`](crate::Stats::frames_missed)), feeds the
-/// adaptation to the machine, and names the trace's frame. It does not pace, cancel or prioritise, and
-/// dropping it waits for nothing: a job that is not waited for runs on into the next frame.
+/// adaptation to the machine, and names the trace's frame. It does not pace or cancel, and dropping it waits
+/// for nothing: a job that is not waited for runs on into the next frame.
+///
+/// **Several frames in flight.** A frame is in flight until it is dropped, on whatever thread. Of two, the
+/// one with the earlier deadline goes first: meanwhile the jobs that the other one makes
+/// ([`job`](Frame::job), [`schedule`](Frame::schedule)) are one lane lower, and so are the jobs that these
+/// make. A frame that begins with an earlier deadline than one that is in flight already, as that of a sound
+/// buffer does beside a picture's, has its jobs one lane higher. Waits raise jobs as ever. Jobs that are
+/// lowered or raised like this go through a queue that all threads share; each costs a lock. Where frames do
+/// not overlap nothing of this happens. Of more than two, the first goes before all others. A job that names
+/// its lane ([`NewJob::lane`](crate::NewJob::lane)) is one lane lower or higher than that one. Lanes with a
+/// share and the background stay as they are.
 ///
 /// A frame may make the job system look at the machine again, and change the number of workers if other
 /// programs are in its way ([`JobSystem::interference`](crate::JobSystem::interference)).
@@ -60,6 +71,7 @@ impl<'js, P: Platform> Frame<'js, P> {
             start = shared.platform.now();
         }
         let deadline = start + Nanos::from(budget);
+        shared.make_extra_lanes().frame_begins(number, deadline);
         if let Ok(cx) = context {
             shared.hints.frame_begins(deadline);
             cx.record(EventKind::FrameBegin, Ticket(number), deadline.0);
@@ -73,6 +85,47 @@ impl<'js, P: Platform> Frame<'js, P> {
             budget,
             deadline,
         }
+    }
+
+    /// Begins the description of a job of this frame; as [`JobSystem::job`]. If several frames are in flight,
+    /// the deadline of this one decides how urgent the job is; then it takes a short lock more.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let js = paceline::JobSystem::new();
+    /// let picture = js.frame("picture", Duration::from_millis(16));
+    /// let draw = picture.job("draw").run(|_| "a picture");
+    /// let sound = js.frame("sound", Duration::from_millis(5));
+    /// let mix = sound.job("mix").run(|_| "a buffer"); // It goes before further jobs of the picture.
+    /// assert_eq!((mix.wait(), draw.wait()), ("a buffer", "a picture"));
+    /// ```
+    #[track_caller]
+    pub fn job(&self, name: impl Into<Name>) -> NewJob<'js, 'static, P> {
+        let place = self
+            .shared
+            .extra_lanes()
+            .map_or(FramePlace::Usual, |extra| extra.place_of(self.number));
+        NewJob::outside(self.shared, name.into().as_str()).in_frame(place)
+    }
+
+    /// Schedules a job of this frame that depends on nothing; its name is "job". As [`JobSystem::schedule`]
+    /// and [`job`](Frame::job).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let js = paceline::JobSystem::new();
+    /// let frame = js.frame("update", Duration::from_millis(16));
+    /// frame.wait(frame.schedule(|_| println!("in this frame")));
+    /// ```
+    ///
+    /// # Panics
+    /// Where [`NewJob::try_schedule`] gives an error.
+    #[track_caller]
+    pub fn schedule<F>(&self, body: F) -> JobId
+    where
+        F: FnOnce(&Context<'_, P>) + Send + 'static,
+    {
+        self.job("job").schedule(body)
     }
 
     /// The label given to [`JobSystem::frame`](crate::JobSystem::frame).
@@ -177,7 +230,11 @@ impl<P: Platform> Drop for Frame<'_, P> {
         let shared = self.shared;
         let end = shared.platform.now();
         let missed = end > self.deadline;
-        if let Ok(cx) = shared.context() {
+        let context = shared.context();
+        if let Some(extra) = shared.extra_lanes() {
+            extra.frame_ends(context.as_ref().ok(), self.number);
+        }
+        if let Ok(cx) = context {
             cx.thread.counters.frames.add(1);
             cx.thread.counters.frames_missed.add(u64::from(missed));
             if shared.is_recording() {

@@ -12,7 +12,9 @@ use super::submit::{Declares, owner};
 use crate::error::{ScheduleError, or_panic};
 use crate::policy::Grain;
 use crate::store::{CancelToken, JobId, Label, LaneFlags, Slot, Ticket};
-use crate::work::{Context, KeepToken, Once, RangeTable, ScopeJobs, Shared, SharedRange, Typed};
+use crate::work::{
+    Context, FramePlace, KeepToken, Once, RangeTable, ScopeJobs, Shared, SharedRange, Typed,
+};
 
 /// The description of a job, from [`JobSystem::job`](crate::JobSystem::job), [`Context::job`] or
 /// a [`Frame`](crate::Frame). Nothing happens until one of the scheduling calls, which take it.
@@ -40,6 +42,8 @@ pub struct NewJob<'a, 'body, P: Platform = Os> {
     pub(super) flags: u32,
     /// The flags that it has from the job that schedules it: those of lanes, unless a lane was said.
     pub(super) inherits: u32,
+    /// The place of its frame.
+    frame: FramePlace,
     /// No worker is woken for it.
     pub(super) is_quiet: bool,
     /// The number of the thread that it is pinned to, if its flags say so. Zero is none's.
@@ -135,6 +139,7 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
             after: Predecessors::default(),
             flags: 0,
             inherits: LaneFlags::ALL,
+            frame: FramePlace::Usual,
             is_quiet: false,
             pin: 0,
             token: None,
@@ -189,11 +194,22 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
     /// js.wait(js.combine([input, save]));
     /// ```
     pub fn lane(mut self, lane: Lane) -> Self {
-        self.shared().lanes.note_use(lane);
-        let lane = LaneFlags::from(lane);
+        self.shared().note_lane(lane);
+        let lane = self.frame.shifted(lane, &self.shared().lanes);
         self.flags = self.flags & !LaneFlags::ALL | lane.0;
         self.inherits = 0;
         self
+    }
+
+    /// The job is one of a frame that has this place among those in flight.
+    pub(super) fn in_frame(mut self, frame: FramePlace) -> Self {
+        match frame {
+            FramePlace::Usual => self,
+            frame => {
+                self.frame = frame;
+                self.lane(Lane::Normal)
+            }
+        }
     }
 
     /// The job has no deadline. Workers take it when there is nothing else to do, and now and then when there

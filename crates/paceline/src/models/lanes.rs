@@ -63,11 +63,12 @@ fn made_ready<P: Platform>(platform: P, (of, raised_to): (Lane, Lane), first: us
 }
 
 const OUT_OF_BACKGROUND: (Lane, Lane) = (Lane::Background, Lane::Normal);
+const OUT_OF_A_SHARE: (Lane, Lane) = (Lane::Share2, Lane::Normal);
 const TO_THE_FRONT: (Lane, Lane) = (Lane::Normal, Lane::Frame);
 
 #[test]
 fn a_job_that_becomes_ready_is_raised() {
-    for lanes in [OUT_OF_BACKGROUND, TO_THE_FRONT] {
+    for lanes in [OUT_OF_BACKGROUND, OUT_OF_A_SHARE, TO_THE_FRONT] {
         check(2, 2, move |first| {
             made_ready(Spoiled::<Ordered>::HERE, lanes, first);
         });
@@ -175,11 +176,14 @@ fn with_a_weaker_fence_of_the_maker_a_job_that_becomes_ready_is_not_raised() {
     must_find(FORGOTTEN, 2, || {
         made_ready(Spoiled::<WeakAtPublisher>::HERE, TO_THE_FRONT, 0);
     });
+    must_find(FORGOTTEN, 2, || {
+        made_ready(Spoiled::<WeakAtPublisher>::HERE, OUT_OF_A_SHARE, 0);
+    });
 }
 
 #[test]
 fn without_the_second_look_a_job_that_becomes_ready_is_not_raised() {
-    for lanes in [OUT_OF_BACKGROUND, TO_THE_FRONT] {
+    for lanes in [OUT_OF_BACKGROUND, OUT_OF_A_SHARE, TO_THE_FRONT] {
         must_find(FORGOTTEN, 2, move || {
             made_ready(Spoiled::<LooksOnce>::HERE, lanes, 0);
         });

@@ -176,6 +176,7 @@ fn parts<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) -> 
         slice: None,
         slow_takes_loops: true,
         background_max: None,
+        shares: [0; 5],
         long_waits: LongWaits::new(&StuckSetting::default()).expect("nothing is asked for"),
         checks: false,
         hints: HintSetting::default().open(false, 0),

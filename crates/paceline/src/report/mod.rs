@@ -64,6 +64,9 @@ pub struct Report {
     /// The length of the queues of jobs that go before others: frame jobs, and jobs of graphs with
     /// [`critical_first`](crate::BuiltGraph::critical_first).
     pub front: usize,
+    /// The length of the queues of lanes beside the normal one: those with a share
+    /// ([`Builder::shares`](crate::Builder::shares)), and that of later frames ([`Frame`](crate::Frame)).
+    pub beside: usize,
     /// The length of the queue of background jobs.
     pub backlog: usize,
     /// How many jobs and threads are left out, because they changed while they were read.
@@ -342,6 +345,7 @@ impl Report {
             workers: 0,
             injector: 0,
             front: 0,
+            beside: 0,
             backlog: 0,
             changing: 0,
             is_forked: false,

@@ -132,6 +132,7 @@ impl Report {
             Lane::Background => "ready, in the background".to_owned(),
             Lane::Frame => "ready, in front".to_owned(),
             Lane::Normal => "ready".to_owned(),
+            share => format!("ready, in the lane with {share}"),
         }
     }
 
@@ -181,11 +182,12 @@ impl Report {
 
     fn write_queues(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let of_threads = |len: fn(&LiveThread) -> usize| self.threads.iter().map(len).sum();
-        let lengths: [(usize, &str); 5] = [
+        let lengths: [(usize, &str); 6] = [
             (of_threads(|thread| thread.queue), "threads"),
             (of_threads(|thread| thread.inbox), "inboxes"),
             (self.front, "the front queue"),
             (self.injector, "the injector"),
+            (self.beside, "the queues beside the normal lane"),
             (self.backlog, "the backlog"),
         ];
         let lengths = lengths.iter().filter(|(len, _)| *len > 0);

@@ -4,6 +4,9 @@
 //! `fetch_or`, raises by several threads come to the same in any order, and nothing ever sinks. The lane that
 //! a job was made in and the one that it was raised to have flags of their own: what it makes is in the
 //! former.
+//!
+//! A *side lane* has a number instead of such flags. Its jobs are behind the normal ones, or beside them, and
+//! wait in a queue of their own. Raised out of it they have no number any more.
 
 use platform::Lane;
 
@@ -21,25 +24,51 @@ impl LaneFlags {
     /// Ready jobs of this lane wait in the front queue.
     pub(crate) const FRAME: LaneFlags = LaneFlags(1 << 8 | 1 << 16);
 
+    /// Where the number of a side lane begins.
+    const SIDE_SHIFT: u32 = 20;
+    /// How many numbers there are.
+    pub(crate) const SIDES: usize = Lane::SHARES.len() + 1;
+    /// The number of a side lane, from 1 on.
+    const SIDE: u32 = 7 << LaneFlags::SIDE_SHIFT;
+    /// Jobs of later frames, while an earlier one is in flight, that would be in the normal lane otherwise.
+    pub(crate) const LATER: LaneFlags = LaneFlags::side(LaneFlags::SIDES);
+
     /// The flags of all lanes.
-    pub(crate) const ALL: u32 = LaneFlags::FRAME.0;
+    pub(crate) const ALL: u32 = LaneFlags::FRAME.0 | LaneFlags::SIDE;
 
     /// The flags that say of which lane a job is: those of the lane that it was made in, and of a raise above
     /// the normal one.
     pub(crate) const OF_JOB: u32 = {
         let above = LaneFlags::FRAME.0 & !LaneFlags::NORMAL.0;
-        LaneFlags::ALL | above << LaneFlags::RAISED_SHIFT
+        LaneFlags::FRAME.0 | above << LaneFlags::RAISED_SHIFT
     };
+
+    /// The side lane with this number, from 1 on.
+    const fn side(number: usize) -> LaneFlags {
+        LaneFlags((number as u32) << LaneFlags::SIDE_SHIFT)
+    }
+
+    /// The number of the side lane, from 1 on; 0 of any other lane.
+    #[inline]
+    pub(crate) fn side_number(self) -> usize {
+        ((self.0 & LaneFlags::SIDE) >> LaneFlags::SIDE_SHIFT) as usize
+    }
+
+    /// Whether this is the normal lane or a more urgent one.
+    #[inline]
+    pub(crate) fn is_urgent(self) -> bool {
+        self.0 & LaneFlags::FRAME.0 != 0
+    }
 
     /// The lane in which a job with these flags was made.
     #[inline(always)]
     pub(crate) fn made_in(flags: u32) -> LaneFlags {
-        LaneFlags(flags & LaneFlags::FRAME.0)
+        LaneFlags(flags & LaneFlags::ALL)
     }
 
     /// The lane that a job with these flags was raised to: what it waits for was, too.
     pub(crate) fn raised_to(flags: u32) -> LaneFlags {
-        LaneFlags::made_in(flags >> LaneFlags::RAISED_SHIFT)
+        LaneFlags(flags >> LaneFlags::RAISED_SHIFT & LaneFlags::FRAME.0)
     }
 
     /// The lane of a job with these flags.
@@ -57,7 +86,10 @@ impl LaneFlags {
     /// The more urgent of two lanes.
     #[inline]
     pub(crate) fn or(self, other: LaneFlags) -> LaneFlags {
-        LaneFlags(self.0 | other.0)
+        match (self.0 | other.0) & LaneFlags::FRAME.0 {
+            0 => LaneFlags(self.0.max(other.0)),
+            urgent => LaneFlags(urgent),
+        }
     }
 
     /// Whether this lane is at least as urgent as the other.
@@ -76,6 +108,11 @@ impl From<Lane> for LaneFlags {
         match lane {
             Lane::Frame => LaneFlags::FRAME,
             Lane::Normal => LaneFlags::NORMAL,
+            Lane::Share1 => LaneFlags::side(1),
+            Lane::Share2 => LaneFlags::side(2),
+            Lane::Share3 => LaneFlags::side(3),
+            Lane::Share4 => LaneFlags::side(4),
+            Lane::Share5 => LaneFlags::side(5),
             Lane::Background => LaneFlags::BACKGROUND,
         }
     }
@@ -85,8 +122,9 @@ impl From<LaneFlags> for Lane {
     fn from(flags: LaneFlags) -> Lane {
         match flags {
             LaneFlags::BACKGROUND => Lane::Background,
-            LaneFlags::NORMAL => Lane::Normal,
-            _ => Lane::Frame,
+            LaneFlags::NORMAL | LaneFlags::LATER => Lane::Normal,
+            _ if flags.is_urgent() => Lane::Frame,
+            _ => Lane::SHARES[(flags.side_number() - 1) % Lane::SHARES.len()],
         }
     }
 }
@@ -100,8 +138,12 @@ mod tests {
     #[test]
     fn raises_only_rise() {
         let lanes = [Lane::Background, Lane::Normal, Lane::Frame];
-        let rank = |lane: Lane| lanes.iter().position(|&of| of == lane);
-        for (own, first) in lanes.iter().flat_map(|&a| lanes.map(|b| (a, b))) {
+        let made_in: Vec<Lane> = lanes.into_iter().chain(Lane::SHARES).collect();
+        let rank = |lane: Lane| match lanes.iter().position(|&of| of == lane) {
+            None => Some(0),
+            known => known,
+        };
+        for (own, first) in made_in.iter().flat_map(|&a| lanes.map(|b| (a, b))) {
             for second in lanes {
                 let raise = |flags: u32, to: Lane| flags | LaneFlags::from(to).raised();
                 let made = LaneFlags::from(own).0;
@@ -110,10 +152,11 @@ mod tests {
                 let most = [own, first, second].into_iter().map(rank).max();
                 let lane = Lane::from(LaneFlags::of(flags));
                 assert_eq!(Some(rank(lane)), most);
+                assert!(lane == own || lanes.contains(&lane), "{lane} from {own}");
                 assert_eq!(Lane::from(LaneFlags::made_in(flags)), own);
                 let raised = Lane::from(LaneFlags::raised_to(flags));
                 assert_eq!(rank(raised), rank(first).max(rank(second)));
-                assert!(LaneFlags::of(flags).includes(LaneFlags::from(own)));
+                assert!(lane == own || rank(lane) > rank(own));
                 let is_plain = own == Lane::Normal && lane == Lane::Normal;
                 assert_eq!(LaneFlags::is_plainly_normal(flags), is_plain);
             }

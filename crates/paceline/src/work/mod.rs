@@ -39,6 +39,7 @@ pub use context::Context;
 #[cfg(all(test, not(any(miri, paceline_tsan))))]
 pub(crate) use ending::EndOfSystem;
 pub(crate) use future::{FutureBody, Polled};
+pub(crate) use lanes::FramePlace;
 pub(crate) use range::{RangeTable, SharedRange};
 pub(crate) use report::{LongWaits, StuckSetting, Telling};
 pub use scope::Scope;

@@ -10,7 +10,7 @@ use super::checks::Checks;
 use super::context::Context;
 use super::ending::EndOfSystem;
 use super::hints::Hints;
-use super::lanes::{Lanes, Yielded};
+use super::lanes::{FramePlace, Lanes, SHARES, Yielded};
 use super::range::RangeBlock;
 use super::report::LongWaits;
 use super::slow::Slow;
@@ -24,10 +24,12 @@ use crate::graph::{Failures, Graph, Wakers};
 use crate::hooks::Hooks;
 use crate::limits::{JOBS_MAX, RECORDS_MAX};
 use crate::policy::{SpinPolicy, WakeCost};
-use crate::queues::{Idle, Injector};
+use crate::queues::{Idle, Injector, Queue};
 use crate::record::Recorder;
 use crate::stats::Stats;
-use crate::store::{CancelToken, LINK_BLOCKS_MAX, Labels, Links, Rank, Slab, Slot, Ticket};
+use crate::store::{
+    CancelToken, LINK_BLOCKS_MAX, Labels, LaneFlags, Links, Rank, Slab, Slot, Ticket,
+};
 
 /// What all threads share. (Programs know another [`Shared`](crate::Shared).)
 pub(crate) use self::SystemState as Shared;
@@ -47,8 +49,8 @@ pub(crate) struct SystemState<P: Platform> {
     pub(crate) tokens: Late<Box<dyn TokenTable<P>>>,
     /// Made for the first thread that jobs are pinned to.
     pub(crate) pinned: Late<Box<dyn PinnedJobs<P>>>,
-    /// Made with the first graph that begins first what holds up the rest.
-    pub(crate) ranked: Late<Box<dyn RankedJobs<P>>>,
+    /// Made with the first graph that begins first what holds up the rest, lane with a share, or frame.
+    pub(crate) extra: Late<Box<dyn ExtraLanes<P>>>,
     pub(crate) slow: Slow<P>,
     pub(crate) workers: WorkerThreads<P>,
     pub(crate) adapt: Adapt<P>,
@@ -91,6 +93,7 @@ pub(crate) struct Parts<P: Platform> {
     pub(crate) slice: Option<Nanos>,
     pub(crate) slow_takes_loops: bool,
     pub(crate) background_max: Option<u32>,
+    pub(crate) shares: [u8; SHARES],
     pub(crate) long_waits: LongWaits<P>,
     pub(crate) checks: bool,
     pub(crate) hints: Hints,
@@ -156,10 +159,14 @@ pub(crate) trait PinnedJobs<P: Platform>: Send + Sync {
     fn home_of(&self, job: Ticket) -> Option<(usize, bool)>;
 }
 
-/// The jobs with a rank that are ready; see `lanes/ranks.rs`.
-pub(crate) trait RankedJobs<P: Platform>: Send + Sync {
+/// Jobs with a rank, and of side lanes, that are ready; see `lanes/extra.rs`. What does not say otherwise is
+/// about the former.
+pub(crate) trait ExtraLanes<P: Platform>: Send + Sync {
     /// The greatest rank, or [`Rank::NONE`].
     fn best(&self) -> Rank;
+
+    /// Whether a job of either kind is ready.
+    fn has_work(&self) -> bool;
 
     /// How many there are.
     fn len(&self) -> usize;
@@ -167,8 +174,8 @@ pub(crate) trait RankedJobs<P: Platform>: Send + Sync {
     /// The caller announces it.
     fn push(&self, job: Ticket, rank: Rank);
 
-    /// Takes the best one, for a thread that may have kept a better one in its deque: only if it goes before
-    /// that.
+    /// Takes a job of a lane with a share that is due. Otherwise the best one of those with a rank, for a
+    /// thread that may have kept a better one in its deque: only if it goes before that.
     fn next(&self, cx: &Context<'_, P>) -> Option<Ticket>;
 
     /// The same for a wait: only if `wanted` accepts the best one. It does not look further, since others
@@ -191,6 +198,31 @@ pub(crate) trait RankedJobs<P: Platform>: Send + Sync {
 
     /// Calls `look` with each of them, in no order, until it returns true. Returns whether it did.
     fn scan(&self, look: &mut dyn FnMut(Ticket) -> bool) -> bool;
+
+    /// Takes a job of a side lane, for a thread that finds none in the normal lane.
+    fn next_behind(&self, cx: &Context<'_, P>) -> Option<Ticket>;
+
+    /// A job of a side lane is ready: queues it. It is announced, unless it went into `queue`, as normal ones
+    /// do.
+    fn enqueue(&self, cx: &Context<'_, P>, lane: LaneFlags, job: Ticket, queue: Queue);
+
+    /// Whether no job of this side lane is ready.
+    fn is_empty_in(&self, lane: LaneFlags) -> bool;
+
+    /// Calls `look` with each job of a side lane until it returns true. Returns whether it did.
+    fn scan_beside(&self, look: &mut dyn FnMut(Ticket) -> bool) -> bool;
+
+    /// How many jobs of side lanes there are.
+    fn len_beside(&self) -> usize;
+
+    /// A frame with this number begins.
+    fn frame_begins(&self, number: u64, deadline: Nanos);
+
+    /// It ends.
+    fn frame_ends(&self, cx: Option<&Context<'_, P>>, number: u64);
+
+    /// Its place among the frames in flight.
+    fn place_of(&self, frame: u64) -> FramePlace;
 }
 
 /// Has workers go on that have made way; see `lanes/yields.rs`.
@@ -221,7 +253,7 @@ impl<P: Platform> Shared<P> {
         let blocks = P::on_own_lines(|| Slab::new(BLOCKS_MAX, 0, RangeBlock::empty));
         let threads = ThreadSlots::new(parts.threads, parts.guests_max, parts.queue);
         let (idle, injector) = (Idle::new(parts.threads), Injector::new());
-        let lanes = Lanes::new(parts.background_max);
+        let lanes = Lanes::new(parts.background_max, parts.shares);
         let slow = Slow::new(parts.threads, parts.slow_takes_loops);
         let labels = Labels::new();
         let failures = Failures::new(slots_max, RECORDS_MAX);
@@ -259,7 +291,7 @@ impl<P: Platform> Shared<P> {
             lanes,
             tokens: Late::empty(),
             pinned: Late::empty(),
-            ranked: Late::empty(),
+            extra: Late::empty(),
             slow,
             workers,
             adapt: parts.adapt,
@@ -305,16 +337,15 @@ impl<P: Platform> Shared<P> {
     fn has_foreground(&self) -> bool {
         !self.injector.is_empty()
             || !self.lanes.front.is_empty()
-            || self.has_ranked()
+            || self.has_extra()
             || self.threads.iter().any(|thread| {
                 thread.deque.len() > 0 || thread.inbox.as_ref().is_some_and(|inbox| inbox.len() > 0)
             })
     }
 
-    /// Whether a job with a rank is ready.
-    fn has_ranked(&self) -> bool {
-        let ranked = self.ranked.get();
-        ranked.is_some_and(|ranked| ranked.best() != Rank::NONE)
+    /// Whether a job with a rank, or of a side lane, is ready.
+    fn has_extra(&self) -> bool {
+        self.extra_lanes().is_some_and(|extra| extra.has_work())
     }
 
     /// Whether a ticket before the background is in a queue, and no worker is idle that would take it.

@@ -16,7 +16,7 @@ use platform::{Atomic, Ordering, Padded, Parker, Platform, SharedCell};
 
 use super::fork::ForkList;
 use super::hints::HintLocal;
-use super::lanes::BackgroundPlace;
+use super::lanes::{BackgroundPlace, ShareLocal};
 use super::posted::{Posted, ThreadWords};
 use super::range::LoopLocal;
 use super::wait::WaitLocal;
@@ -96,6 +96,8 @@ pub(crate) struct Own {
     pub(crate) lane: LaneFlags,
     /// The rank of the innermost job of a graph that runs here: helpers of its loops come by that.
     pub(crate) rank: Rank,
+    /// What the thread's time counts for, as soon as there has been a lane with a share.
+    pub(crate) share: ShareLocal,
     /// A worker's place among those that run background jobs.
     pub(crate) place: BackgroundPlace,
     /// Below this address the thread's stack is kept in reserve; see `wait/stack.rs`.
@@ -184,6 +186,7 @@ impl<P: Platform> ThreadSlot<P> {
                 frame: std::ptr::null(),
                 lane: LaneFlags::NORMAL,
                 rank: Rank::NONE,
+                share: ShareLocal::new(),
                 place: BackgroundPlace::None,
                 stack_limit: 0,
                 unsignalled: 0,

@@ -58,8 +58,8 @@ impl<P: Platform> Context<'_, P> {
     /// This thread will not take the next ticket from its deque, although it may have kept one unannounced in
     /// order to do so.
     pub(super) fn announce_what_is_left(&self) {
-        if let Some(ranked) = self.ranked() {
-            ranked.queue_kept(self);
+        if let Some(extra) = self.extra_lanes() {
+            extra.queue_kept(self);
         }
         let announces = P::OMITS != Some(Omission::AnnounceBeforeLeaving);
         if announces && self.thread.deque.len() > 0 {
@@ -100,7 +100,7 @@ impl<P: Platform> Context<'_, P> {
         let first = match turn % 3 {
             // Work from outside; every other time the background is first, since inboxes may never be empty.
             0 if turn.is_multiple_of(2) && self.resume_yielder(false) => None,
-            0 if turn.is_multiple_of(2) => self.take_from_backlog(),
+            0 if turn.is_multiple_of(2) => self.take_from_behind(),
             0 => None,
             1 => self.take_oldest_elsewhere(),
             _ => self.thread.deque.take_oldest(),
@@ -117,7 +117,7 @@ impl<P: Platform> Context<'_, P> {
     fn take_from_outside(&self) -> Option<Ticket> {
         self.take_from_injector()
             .or_else(|| self.take_from_inboxes())
-            .or_else(|| self.take_from_backlog())
+            .or_else(|| self.take_from_behind())
     }
 
     /// The oldest ticket of another thread slot's deque.
@@ -149,12 +149,12 @@ impl<P: Platform> Context<'_, P> {
         let front = self.take_from_front();
         // The end of a scope may have made something ready here.
         front
-            .or_else(|| self.ranked()?.next(self))
+            .or_else(|| self.extra_lanes()?.next(self))
             .or_else(|| self.thread.deque.take_newest())
             .or_else(|| self.take_from_injector())
             .or_else(|| self.take_from_inboxes())
             .or_else(|| self.take_from_deques_if(|_| true))
-            .or_else(|| self.take_from_backlog())
+            .or_else(|| self.take_from_behind())
     }
 
     pub(crate) fn take_from_injector(&self) -> Option<Ticket> {

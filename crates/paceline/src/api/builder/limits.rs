@@ -1,6 +1,6 @@
 //! How much there may be: jobs, threads, tickets, workers for one lane.
 
-use platform::Platform;
+use platform::{Lane, Platform};
 
 use super::Builder;
 
@@ -54,6 +54,50 @@ impl<P: Platform> Builder<P> {
     /// ```
     pub fn background_at_most(mut self, workers: usize) -> Self {
         self.background_max = Some(workers);
+        self
+    }
+
+    /// How much of the workers' time the lanes [`Share1`](platform::Lane::Share1), `Share2` and so on get, in
+    /// percent, as long as there is work in the normal lane, too. The rest, at least 1 %, is that of the
+    /// normal lane, and of frame and background jobs. A lane for which nothing is set gets 10 for each 100 of
+    /// the others.
+    ///
+    /// A lane without work leaves its time to the others, and saves nothing for later. A share is counted by
+    /// the wall clock, from one job that a worker takes to the next, so it is exact over times that are long
+    /// beside a job. It is for work that is to go on at its own pace whatever else there is, such as loading
+    /// what comes into view. A wait for such a job does not wait for its share.
+    ///
+    /// Jobs of such a lane go through a queue of their own that all threads share; each costs a lock. Once a
+    /// program has used one, each search for a job reads a clock. There are few on purpose: see the guide on
+    /// lanes.
+    ///
+    /// ```
+    /// use paceline::Lane;
+    /// let js = paceline::Builder::new().shares(&[25, 10]).build().unwrap();
+    /// let tile = js.job("stream a tile").lane(Lane::Share1).schedule(|_| ());
+    /// let path = js.job("find a path").lane(Lane::Share2).run(|_| vec![(0, 0), (1, 0)]);
+    /// assert_eq!(path.wait().len(), 2); // At once: somebody waits for it.
+    /// js.wait(tile);
+    /// ```
+    ///
+    /// [`build`](Builder::build) fails if there are more than five, if one is 0, or if their sum is over 99.
+    pub fn shares(mut self, percents: &[u8]) -> Self {
+        let sum: u64 = percents.iter().map(|&percent| u64::from(percent)).sum();
+        let lanes = Lane::SHARES.len();
+        self.wrong = match () {
+            () if percents.len() > lanes => Some((
+                "the number of shares",
+                percents.len() as u64,
+                (0, lanes as u64),
+            )),
+            () if percents.contains(&0) => Some(("a share (percent)", 0, (1, 99))),
+            () if sum > 99 => Some(("the sum of the shares (percent)", sum, (0, 99))),
+            () => None,
+        };
+        self.shares = [0; Lane::SHARES.len()];
+        for (share, &percent) in self.shares.iter_mut().zip(percents) {
+            *share = percent;
+        }
         self
     }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use event::{Nanos, Sink};
-use platform::{CpuSet, Os, Platform, SchedParams};
+use platform::{CpuSet, Lane, Os, Platform, SchedParams};
 
 use self::asked::Asked;
 use self::ranges::{in_range, out_of_range};
@@ -59,6 +59,9 @@ pub struct Builder<P: Platform = Os> {
     max_threads: usize,
     max_spares: usize,
     background_max: Option<usize>,
+    shares: [u8; Lane::SHARES.len()],
+    /// A setting that was out of its range, the value, and the range.
+    wrong: Option<(&'static str, u64, (u64, u64))>,
     queue_capacity: usize,
     stack_bytes: Option<usize>,
     slice: Option<Nanos>,
@@ -143,6 +146,8 @@ impl<P: Platform> Builder<P> {
             max_threads: 256,
             max_spares: SPARES,
             background_max: None,
+            shares: [0; Lane::SHARES.len()],
+            wrong: None,
             queue_capacity: RING_MAX,
             stack_bytes: None,
             slice: Some(Tuning::SLICE),
@@ -393,6 +398,7 @@ impl<P: Platform> Builder<P> {
             guests_max: self.max_threads,
             spares_max: self.max_spares,
             background_max: self.background_max.map(|workers| workers as u32),
+            shares: self.shares,
             queue: self.queue_capacity,
             workers_max: WORKERS_MAX,
             max_jobs: self.max_jobs,
@@ -431,6 +437,9 @@ impl<P: Platform> Builder<P> {
             1,
             THREADS_MAX as u64,
         )?;
+        if let Some((setting, asked, (low, high))) = self.wrong {
+            return Err(out_of_range(setting, asked, low, high));
+        }
         let at_most = self.background_max.unwrap_or(1) as u64;
         in_range("background_at_most", at_most, 1, WORKERS_MAX as u64)?;
         in_range("max_spares", self.max_spares as u64, 0, SPARES_MAX as u64)?;

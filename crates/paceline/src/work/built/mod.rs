@@ -316,7 +316,7 @@ impl<'b, P: Platform> BuiltNode<'b, P> {
         let mut flags = Slot::<P>::HAS_BODY | Slot::<P>::OF_RUN | of_scope;
         if let Some(lane) = plan.lane {
             flags |= LaneFlags::from(lane).0;
-            cx.shared.lanes.note_use(lane);
+            cx.shared.note_lane(lane);
         }
         BuiltNode {
             left: P::AtomicU32::new(plan.predecessors as u32),

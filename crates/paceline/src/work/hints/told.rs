@@ -213,8 +213,8 @@ impl ToldHints {
         let Some(book) = self.book() else { return };
         let lane = Lane::from(lane);
         let deadline = match lane {
-            Lane::Background => 0,
             Lane::Normal | Lane::Frame => book.deadline.load(Ordering::Relaxed),
+            _ => 0,
         };
         let run = Run {
             lane,

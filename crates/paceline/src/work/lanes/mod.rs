@@ -5,6 +5,8 @@
 //! | frame | the *front queue*, which all threads share | before all else |
 //! | normal, with a rank | a queue that all threads share (`ranks.rs`) | greatest rank first |
 //! | normal | the deques, the inboxes and the injector | as `worker.rs` says |
+//! | normal, of a later frame (`in_flight.rs`) | a side lane (`side.rs`) | after all normal ones |
+//! | with a share | a side lane each (`shares.rs`) | by the time that each lane has used |
 //! | background | the backlog, which all threads share | after all else, and now and then (`slow`) |
 //!
 //! A job is made in the lane that its description says, or in that of the job that makes it. A wait raises
@@ -35,9 +37,13 @@
 //!
 //! `models/lanes.rs` has it under loom, with each of the fences and looks left out.
 
+mod extra;
+mod in_flight;
 mod places;
 mod raise;
 mod ranks;
+mod shares;
+mod side;
 mod state;
 mod yielders;
 mod yields;
@@ -49,6 +55,8 @@ use super::thread_slot::ThreadKind;
 use crate::queues::Queue;
 use crate::store::{LaneFlags, Slot, Ticket};
 
+pub(crate) use in_flight::FramePlace;
+pub(crate) use shares::{SHARES, ShareLocal};
 pub(crate) use state::{BackgroundPlace, Lanes};
 pub(crate) use yielders::Yielded;
 
@@ -77,25 +85,27 @@ impl<P: Platform> Context<'_, P> {
     /// lane it is announced, too.
     #[cold]
     pub(crate) fn enqueue_in_lane(&self, job: Ticket, queue: Queue) {
-        match self.graph().lane_of(job) {
-            LaneFlags::BACKGROUND => {
-                // Relaxed: written before the job was ready.
-                let flags = self.shared.slot(job).flags.load(Ordering::Relaxed);
-                if flags & Slot::<P>::IN_SCOPE != 0 {
-                    self.shared.lanes.note_part();
-                }
-                self.enqueue_in_backlog(job);
-                // The fence behind that is F of the module.
-                let by_now = self.graph().lane_of(job);
-                if by_now != LaneFlags::BACKGROUND && looks_for_raise::<P>() {
-                    self.enqueue_in(by_now, job, queue);
-                }
-            }
-            lane => self.enqueue_in(lane, job, queue),
+        let lane = self.graph().lane_of(job);
+        if lane.is_urgent() {
+            return self.enqueue_in(lane, job, queue);
+        }
+        // Relaxed: written before the job was ready.
+        let flags = self.shared.slot(job).flags.load(Ordering::Relaxed);
+        if flags & Slot::<P>::IN_SCOPE != 0 {
+            self.shared.lanes.note_part();
+        }
+        match lane {
+            LaneFlags::BACKGROUND => self.enqueue_in_backlog(job),
+            beside => self.enqueue_beside(beside, job, queue),
+        }
+        // The fence behind that is F of the module.
+        let by_now = self.graph().lane_of(job);
+        if by_now != lane && looks_for_raise::<P>() {
+            self.enqueue_in(by_now, job, queue);
         }
     }
 
-    /// Queues a ready job in a lane before the background. In the normal one the caller announces it.
+    /// Queues a ready job in the normal lane or a more urgent one. In the normal one the caller announces it.
     pub(crate) fn enqueue_in(&self, lane: LaneFlags, job: Ticket, queue: Queue) {
         match lane {
             LaneFlags::NORMAL => self.enqueue(job, queue),
@@ -119,12 +129,12 @@ impl<P: Platform> Context<'_, P> {
         self.shared.lanes.front.take(1).first().copied()
     }
 
-    /// The first of the frame jobs, or of the jobs with a rank, for a thread that may have kept a ticket
+    /// The first of the frame jobs, or of the extra lanes, for a thread that may have kept a ticket
     /// unannounced, in order to run it next.
     #[cold]
     pub(crate) fn next_that_goes_first(&self) -> Option<Ticket> {
         let Some(ticket) = self.take_from_front() else {
-            return self.ranked()?.next(self);
+            return self.extra_lanes()?.next(self);
         };
         // Guests announce all tickets they make.
         if self.thread.kind != ThreadKind::Guest {

@@ -63,7 +63,7 @@ impl<P: Platform> Context<'_, P> {
 
     /// Raises jobs and what they wait for. `own`: the job that this thread is about to run.
     fn raise(&self, jobs: Vec<Ticket>, lane: LaneFlags, own: Ticket) {
-        if lane == LaneFlags::BACKGROUND {
+        if !lane.is_urgent() {
             return;
         }
         let mut raise = Raise {
@@ -202,11 +202,14 @@ impl<P: Platform> Raise<'_, '_, P> {
         };
         if cx.shared.lanes.may_have_parts() {
             cx.shared.lanes.backlog.scan(&mut look);
+            if let Some(extra) = cx.extra_lanes() {
+                extra.scan_beside(&mut look);
+            }
         }
         if lane == LaneFlags::FRAME {
             cx.shared.injector.scan(&mut look);
-            if let Some(ranked) = cx.ranked() {
-                ranked.scan(&mut look);
+            if let Some(extra) = cx.extra_lanes() {
+                extra.scan(&mut look);
             }
             for thread in cx.shared.threads.iter() {
                 for deque in std::iter::once(&thread.deque).chain(&thread.inbox) {

@@ -8,93 +8,20 @@
 //!
 //! A job in the middle of which a thread invites others to a loop gives its rank to the invitation.
 //!
-//! The queue is made with the first such graph, and its code is reached through a table: a program without
-//! one carries none of it.
+//! The queue is made with the first such graph (`extra.rs`).
 
 use platform::{Atomic, Ordering, Platform};
 
 use super::looks_for_raise;
-use crate::queues::{Fenced, Queue, RankedQueue};
+use crate::queues::{Fenced, Queue};
 use crate::store::{LaneFlags, Rank, Ticket};
 use crate::work::context::Context;
-use crate::work::shared::RankedJobs;
-use crate::work::thread_slot::ThreadKind;
-
-/// The queue behind the table.
-struct Ranks<P: Platform>(RankedQueue<P>);
-
-impl<P: Platform> RankedJobs<P> for Ranks<P> {
-    fn best(&self) -> Rank {
-        self.0.best()
-    }
-
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn push(&self, job: Ticket, rank: Rank) {
-        self.0.push(job, rank);
-    }
-
-    fn next(&self, cx: &Context<'_, P>) -> Option<Ticket> {
-        let ticket = self.0.take_best_if(cx.rank_of_newest(), |_| true)?;
-        // Guests announce all tickets they make.
-        if cx.thread.kind != ThreadKind::Guest {
-            cx.announce_what_is_left();
-        }
-        Some(ticket)
-    }
-
-    fn next_if(
-        &self,
-        cx: &Context<'_, P>,
-        wanted: &mut dyn FnMut(Ticket) -> bool,
-    ) -> Option<Ticket> {
-        self.0.take_best_if(cx.rank_of_newest(), wanted)
-    }
-
-    fn queue_kept(&self, cx: &Context<'_, P>) {
-        if cx.rank_of_newest() != Rank::NONE {
-            cx.queue_newest();
-        }
-    }
-
-    fn invite(&self, cx: &Context<'_, P>, job: Ticket, rank: Rank) {
-        self.0.push(job, rank);
-        cx.announce_ranked(1, job);
-    }
-
-    fn take(&self, wanted: &mut dyn FnMut(Ticket) -> bool) -> Option<Ticket> {
-        self.0.take_first_of(wanted)
-    }
-
-    fn scan(&self, look: &mut dyn FnMut(Ticket) -> bool) -> bool {
-        self.0.scan(look)
-    }
-}
 
 impl<P: Platform> Context<'_, P> {
-    /// Jobs with a rank are going to be made.
-    pub(crate) fn note_ranks(&self) {
-        let shared = self.shared;
-        if shared.ranked.get().is_none() {
-            let ranks = Ranks(RankedQueue::new());
-            // Another thread may have been faster.
-            _ = shared.ranked.set(Box::new(ranks));
-        }
-        shared.lanes.note_ranks();
-    }
-
-    /// Jobs with a rank that go before the normal ones, if there ever were any.
-    #[inline]
-    pub(crate) fn ranked(&self) -> Option<&dyn RankedJobs<P>> {
-        self.shared.ranked.get().map(|ranked| &**ranked)
-    }
-
     /// Puts a job with a rank, which is ready, into the queue. [`Context::announce_ranked`] announces it.
     pub(crate) fn queue_ranked(&self, job: Ticket, rank: Rank) {
-        match self.shared.ranked.get() {
-            Some(ranked) => ranked.push(job, rank),
+        match self.extra_lanes() {
+            Some(extra) => extra.push(job, rank),
             None => unreachable!("the graph has made the queue"),
         }
     }
@@ -121,13 +48,16 @@ impl<P: Platform> Context<'_, P> {
             let graph = self.graph();
             graph.slots.exists(ticket.index()) && graph.lane_of(ticket) == LaneFlags::FRAME
         };
-        while let Some(job) = self.ranked().and_then(|ranked| ranked.take(&mut is_raised)) {
+        while let Some(job) = self
+            .extra_lanes()
+            .and_then(|extra| extra.take(&mut is_raised))
+        {
             self.enqueue_in_front(job);
         }
     }
 
     /// The rank of the newest ticket of the own deque.
-    fn rank_of_newest(&self) -> Rank {
+    pub(super) fn rank_of_newest(&self) -> Rank {
         self.peek_newest()
             .map_or(Rank::NONE, |ticket| self.rank_of(ticket))
     }
@@ -139,7 +69,7 @@ impl<P: Platform> Context<'_, P> {
     }
 
     /// Moves the newest ticket of the own deque into the queue, if it has a rank.
-    fn queue_newest(&self) {
+    pub(super) fn queue_newest(&self) {
         let Some(ticket) = self.thread.deque.take_newest() else {
             return; // It was stolen.
         };

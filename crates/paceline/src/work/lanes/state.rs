@@ -2,6 +2,7 @@
 
 use platform::{Atomic, Lane, Memory, Ordering, Padded};
 
+use super::shares::SHARES;
 use super::yielders::Yielders;
 use crate::queues::Injector;
 
@@ -21,8 +22,8 @@ const BACKGROUND_USED: u32 = 1;
 const FRAME_USED: u32 = 2;
 /// There has been a job of a scope in the backlog.
 const PARTS_USED: u32 = 4;
-/// There has been a job with a rank.
-const RANKS_USED: u32 = 8;
+/// There has been a job with a rank, or of a lane with a share.
+const EXTRA_USED: u32 = 8;
 
 /// What the lanes need beside the deques.
 pub(crate) struct Lanes<M: Memory> {
@@ -32,6 +33,8 @@ pub(crate) struct Lanes<M: Memory> {
     /// Background jobs that are ready. Every thread that searches asks whether there are any, and nearly
     /// always there are none. So nothing that is written often may lie beside it.
     pub(crate) backlog: Padded<Injector<M>>,
+    /// The percentages of the workers' time of the lanes that have a share; 0: not set.
+    pub(crate) shares: [u8; SHARES],
     /// How many workers may run background jobs at a time; [`u32::MAX`]: all.
     background_max: u32,
     /// How many do. Written only if it is limited.
@@ -47,7 +50,7 @@ struct ReadOften<M: Memory> {
 }
 
 impl<M: Memory> Lanes<M> {
-    pub(crate) fn new(background_max: Option<u32>) -> Lanes<M> {
+    pub(crate) fn new(background_max: Option<u32>, shares: [u8; SHARES]) -> Lanes<M> {
         Lanes {
             often: Padded(ReadOften {
                 used: M::AtomicU32::new(0),
@@ -55,6 +58,7 @@ impl<M: Memory> Lanes<M> {
             }),
             front: Padded(Injector::new()),
             backlog: Padded(Injector::new()),
+            shares,
             background_max: background_max.unwrap_or(u32::MAX),
             background_now: Padded(M::AtomicU32::new(0)),
         }
@@ -76,7 +80,7 @@ impl<M: Memory> Lanes<M> {
     pub(crate) fn are_used(&self) -> bool {
         // Relaxed: a thread that raises has seen that there is something to raise, or is its maker. A thread
         // that sees it late is in the same race as for any queue.
-        self.often.used.load(Ordering::Relaxed) & !RANKS_USED != 0
+        self.often.used.load(Ordering::Relaxed) & !EXTRA_USED != 0
     }
 
     /// Whether there has been a frame job, so that the front queue and raises to it matter.
@@ -86,16 +90,16 @@ impl<M: Memory> Lanes<M> {
         self.often.used.load(Ordering::Relaxed) & FRAME_USED != 0
     }
 
-    /// Whether there have been frame jobs or jobs with a rank: there may be some that go first.
+    /// Whether there have been frame jobs, jobs with a rank or lanes with a share: some jobs may go first.
     #[inline(always)]
     pub(crate) fn some_go_first(&self) -> bool {
         // Relaxed: as above.
-        self.often.used.load(Ordering::Relaxed) & (FRAME_USED | RANKS_USED) != 0
+        self.often.used.load(Ordering::Relaxed) & (FRAME_USED | EXTRA_USED) != 0
     }
 
-    /// Jobs with a rank are going to be made.
-    pub(super) fn note_ranks(&self) {
-        self.add_use(RANKS_USED);
+    /// Jobs with a rank, or of a lane with a share, are going to be made.
+    pub(super) fn note_extra(&self) {
+        self.add_use(EXTRA_USED);
     }
 
     /// Whether there is a background job that another worker may run.
@@ -143,8 +147,8 @@ impl<M: Memory> Lanes<M> {
     pub(crate) fn note_use(&self, lane: Lane) {
         let used = match lane {
             Lane::Frame => FRAME_USED,
-            Lane::Normal => return,
             Lane::Background => BACKGROUND_USED,
+            _ => return,
         };
         self.add_use(used);
     }

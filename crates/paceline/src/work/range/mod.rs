@@ -165,15 +165,19 @@ impl<P: Platform> Context<'_, P> {
     pub(super) fn invite(&self, job: Ticket) {
         self.own(|own| own.loops.unshared = Unshared::default());
         match self.lane() {
-            LaneFlags::NORMAL => match (self.own(|own| own.rank), self.ranked()) {
-                (Rank(1..), Some(ranked)) => ranked.invite(self, job, self.own(|own| own.rank)),
+            LaneFlags::NORMAL => match (self.own(|own| own.rank), self.extra_lanes()) {
+                (Rank(1..), Some(extra)) => extra.invite(self, job, self.own(|own| own.rank)),
                 _ => {
                     self.enqueue(job, Queue::Own);
                     self.publish(Queue::Own, false);
                 }
             },
             LaneFlags::BACKGROUND => self.enqueue_in_backlog(job),
-            _ => self.enqueue_in_front(job),
+            lane if lane.is_urgent() => self.enqueue_in_front(job),
+            lane => {
+                self.enqueue_beside(lane, job, Queue::Own);
+                self.publish(Queue::Own, false);
+            }
         }
     }
 
@@ -185,7 +189,10 @@ impl<P: Platform> Context<'_, P> {
                 self.thread.deque.len() == 0 && (rank == Rank::NONE || self.goes_first(rank))
             }
             LaneFlags::BACKGROUND => self.shared.lanes.backlog.is_empty(),
-            _ => self.shared.lanes.front.is_empty(),
+            lane if lane.is_urgent() => self.shared.lanes.front.is_empty(),
+            lane => self
+                .extra_lanes()
+                .is_some_and(|extra| extra.is_empty_in(lane)),
         }
     }
 
@@ -215,12 +222,12 @@ impl<P: Platform> Context<'_, P> {
 
     /// Whether more hangs on a loop with this rank than on what busy threads would begin next.
     fn goes_first(&self, rank: Rank) -> bool {
-        let ranked = if rank == Rank::NONE {
+        let extra = if rank == Rank::NONE {
             None
         } else {
-            self.ranked()
+            self.extra_lanes()
         };
-        ranked.is_some_and(|ranked| rank > ranked.best())
+        extra.is_some_and(|extra| rank > extra.best())
     }
 
     /// Whether a share of `items` at `cost` picoseconds each, with as much for each other fast thread, is

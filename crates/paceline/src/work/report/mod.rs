@@ -71,8 +71,11 @@ impl<P: Platform> Shared<P> {
         let mut report = Report::empty();
         report.workers = self.workers.target();
         report.injector = self.injector.len();
-        let ranked = self.ranked.get().map_or(0, |ranked| ranked.len());
-        report.front = self.lanes.front.len() + ranked;
+        report.front = self.lanes.front.len();
+        if let Some(extra) = self.extra_lanes() {
+            report.front += extra.len();
+            report.beside = extra.len_beside();
+        }
         report.backlog = self.lanes.backlog.len();
         let participants = self.read_threads(&mut names, &mut report);
         let mut jobs = JobReader {

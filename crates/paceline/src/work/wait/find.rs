@@ -174,8 +174,9 @@ impl<P: Platform> Waiter<'_, '_, P> {
         left = usize::MAX;
         let front = &self.cx.shared.lanes.front;
         front.scan(&mut |ticket| consider(ticket, &mut left));
-        if let Some(ranked) = self.cx.ranked() {
-            ranked.scan(&mut |ticket| consider(ticket, &mut left));
+        let extra = self.cx.extra_lanes();
+        if let Some(extra) = extra {
+            extra.scan(&mut |ticket| consider(ticket, &mut left));
         }
         for thread in self.cx.shared.threads.iter() {
             for deque in std::iter::once(&thread.deque).chain(&thread.inbox) {
@@ -198,6 +199,9 @@ impl<P: Platform> Waiter<'_, '_, P> {
                 .lanes
                 .backlog
                 .scan(&mut |ticket| consider(ticket, &mut left));
+            if let Some(extra) = extra {
+                extra.scan_beside(&mut |ticket| consider(ticket, &mut left));
+            }
         }
         found
     }

@@ -96,7 +96,7 @@ impl<P: Platform> Waiter<'_, '_, P> {
     /// just made ready.
     fn help_with_own(&self) {
         while !self.has_pinned() {
-            if self.cx.ranked().is_some() && self.help_by_rank() {
+            if self.cx.extra_lanes().is_some() && self.help_by_rank() {
                 if self.is_timed() {
                     return; // It may be late by now.
                 }
@@ -126,8 +126,8 @@ impl<P: Platform> Waiter<'_, '_, P> {
         let cx = self.cx;
         let mut wanted = |ticket| self.could_help_with(ticket);
         let ticket = cx
-            .ranked()
-            .and_then(|ranked| ranked.next_if(cx, &mut wanted));
+            .extra_lanes()
+            .and_then(|extra| extra.next_if(cx, &mut wanted));
         ticket.is_some_and(|ticket| self.help(ticket, cx.shared.slot(ticket)))
     }
 

@@ -21,8 +21,8 @@
 //!   polls (`poll`).
 //! - A waiter that has little of its thread's stack left starts no further body on it. With workers it rests,
 //!   and a spare takes over. Without workers the wait panics (`stack`).
-//! - A pinned thread runs jobs that are pinned to it in its waits outside of jobs, whether or not it waits for
-//!   them, because no other thread ever will. In the middle of a job it runs those that the wait needs
+//! - A pinned thread runs jobs that are pinned to it in its waits outside of jobs, whether or not it waits
+//!   for them, because no other thread ever will. In the middle of a job it runs those that the wait needs
 //!   (`pinned`).
 //!
 //! Ancestors are found by a depth-first walk along the links, from the target up. Each job on the way is

@@ -1,0 +1,197 @@
+//! What few programs have beside the three lanes: jobs with a rank, side lanes, and frames in flight.
+//!
+//! It is made when the first of these comes up, and its code is reached through a table. A program that has
+//! none of them carries none of it.
+
+use event::Nanos;
+use platform::{Lane, Platform};
+
+use super::in_flight::{FramePlace, FramesInFlight};
+use super::side::SideLanes;
+use crate::queues::{Queue, RankedQueue};
+use crate::store::{LaneFlags, Rank, Ticket};
+use crate::work::context::Context;
+use crate::work::shared::{ExtraLanes, Shared};
+use crate::work::thread_slot::ThreadKind;
+
+/// What is behind the table.
+struct Extra<P: Platform> {
+    ranked: RankedQueue<P>,
+    side: SideLanes<P>,
+    frames: FramesInFlight<P>,
+}
+
+impl<P: Platform> Extra<P> {
+    #[inline]
+    fn take_ranked(&self, cx: &Context<'_, P>) -> Option<Ticket> {
+        if self.ranked.is_empty() {
+            return None;
+        }
+        self.ranked.take_best_if(cx.rank_of_newest(), |_| true)
+    }
+}
+
+impl<P: Platform> ExtraLanes<P> for Extra<P> {
+    fn best(&self) -> Rank {
+        self.ranked.best()
+    }
+
+    fn has_work(&self) -> bool {
+        !self.ranked.is_empty() || !self.side.is_empty()
+    }
+
+    fn len(&self) -> usize {
+        self.ranked.len()
+    }
+
+    fn push(&self, job: Ticket, rank: Rank) {
+        self.ranked.push(job, rank);
+    }
+
+    fn next(&self, cx: &Context<'_, P>) -> Option<Ticket> {
+        let due = self.side.take_due(cx);
+        let ticket = due.or_else(|| self.take_ranked(cx))?;
+        // Guests announce all tickets they make.
+        if cx.thread.kind != ThreadKind::Guest {
+            cx.announce_what_is_left();
+        }
+        Some(ticket)
+    }
+
+    fn next_if(
+        &self,
+        cx: &Context<'_, P>,
+        wanted: &mut dyn FnMut(Ticket) -> bool,
+    ) -> Option<Ticket> {
+        self.ranked.take_best_if(cx.rank_of_newest(), wanted)
+    }
+
+    fn queue_kept(&self, cx: &Context<'_, P>) {
+        if cx.rank_of_newest() != Rank::NONE {
+            cx.queue_newest();
+        }
+    }
+
+    fn invite(&self, cx: &Context<'_, P>, job: Ticket, rank: Rank) {
+        self.ranked.push(job, rank);
+        cx.announce_ranked(1, job);
+    }
+
+    fn take(&self, wanted: &mut dyn FnMut(Ticket) -> bool) -> Option<Ticket> {
+        self.ranked.take_first_of(wanted)
+    }
+
+    fn scan(&self, look: &mut dyn FnMut(Ticket) -> bool) -> bool {
+        self.ranked.scan(look)
+    }
+
+    fn next_behind(&self, cx: &Context<'_, P>) -> Option<Ticket> {
+        self.side.take_any(cx)
+    }
+
+    fn enqueue(&self, cx: &Context<'_, P>, lane: LaneFlags, job: Ticket, queue: Queue) {
+        if lane == LaneFlags::LATER && !self.frames.are_several() {
+            cx.enqueue(job, queue); // The caller announces it.
+        } else {
+            self.side.push(lane, &[job]);
+            cx.announce_one(job);
+        }
+    }
+
+    fn is_empty_in(&self, lane: LaneFlags) -> bool {
+        self.side.is_empty_in(lane)
+    }
+
+    fn scan_beside(&self, look: &mut dyn FnMut(Ticket) -> bool) -> bool {
+        self.side.scan(look)
+    }
+
+    fn len_beside(&self) -> usize {
+        self.side.len()
+    }
+
+    fn frame_begins(&self, number: u64, deadline: Nanos) {
+        self.frames.begin(number, deadline);
+    }
+
+    fn frame_ends(&self, cx: Option<&Context<'_, P>>, number: u64) {
+        self.frames.end(number);
+        if let Some(cx) = cx
+            && !self.frames.are_several()
+        {
+            cx.queue_as_normal(self.side.take_all(LaneFlags::LATER));
+        }
+    }
+
+    fn place_of(&self, frame: u64) -> FramePlace {
+        self.frames.place_of(frame)
+    }
+}
+
+impl<P: Platform> Shared<P> {
+    /// The extra lanes, if there ever were any.
+    #[inline]
+    pub(crate) fn extra_lanes(&self) -> Option<&dyn ExtraLanes<P>> {
+        self.extra.get().map(|extra| &**extra)
+    }
+
+    /// The same; makes them if need be.
+    pub(crate) fn make_extra_lanes(&self) -> &dyn ExtraLanes<P> {
+        if self.extra.get().is_none() {
+            let extra = Extra {
+                ranked: RankedQueue::new(),
+                side: SideLanes::new(self.lanes.shares),
+                frames: FramesInFlight::new(),
+            };
+            // Another thread may have been faster.
+            _ = self.extra.set(Box::new(extra));
+        }
+        match self.extra.get() {
+            Some(extra) => &**extra,
+            None => unreachable!("they were just made"),
+        }
+    }
+
+    /// Jobs of this lane are going to be made.
+    pub(crate) fn note_lane(&self, lane: Lane) {
+        if LaneFlags::from(lane).side_number() == 0 {
+            return self.lanes.note_use(lane);
+        }
+        self.make_extra_lanes();
+        self.lanes.note_use(Lane::Background); // Waits raise jobs out of it.
+        self.lanes.note_extra();
+    }
+}
+
+impl<P: Platform> Context<'_, P> {
+    /// The extra lanes, if there ever were any.
+    #[inline]
+    pub(crate) fn extra_lanes(&self) -> Option<&dyn ExtraLanes<P>> {
+        self.shared.extra_lanes()
+    }
+
+    /// Jobs with a rank are going to be made.
+    pub(crate) fn note_ranks(&self) {
+        self.shared.make_extra_lanes();
+        self.shared.lanes.note_extra();
+    }
+
+    /// A job of a side lane is ready: queues and announces it.
+    pub(crate) fn enqueue_beside(&self, lane: LaneFlags, job: Ticket, queue: Queue) {
+        match self.extra_lanes() {
+            Some(extra) => extra.enqueue(self, lane, job, queue),
+            None => unreachable!("they were made before the job"),
+        }
+    }
+
+    /// Jobs that were of later frames are not any more.
+    fn queue_as_normal(&self, jobs: Vec<Ticket>) {
+        if jobs.is_empty() {
+            return;
+        }
+        self.shared.injector.push(&jobs);
+        if let Some(now) = self.shared.idle.after_publish::<crate::queues::Fenced>() {
+            self.notify_idle(now, jobs.len() as u32, &|| self.alert_all());
+        }
+    }
+}
