@@ -4,6 +4,7 @@
 //! Method: one worker of a simulated machine, under random orders of steps, that is busy while the frames'
 //! jobs are made. The order in which the bodies begin is judged.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -142,8 +143,8 @@ fn named_lanes_are_lowered() {
     });
 }
 
-/// Goal: when the earlier frame has ended, the jobs of the next go where normal ones go, those that are ready
-/// and those that are not. Method: normal jobs after the end are not before all of them.
+/// Goal: when the earlier frame has ended, the jobs of the next are where normal ones are, those that were
+/// ready and those that were not. Method: the lengths of the queues in a report, and all run.
 #[test]
 fn the_next_frame_moves_up() {
     let order = on_one_worker(5, |_, js, order| {
@@ -219,8 +220,42 @@ fn the_earliest_deadline_goes_first() {
     );
 }
 
-/// Goal: frames one after the other change nothing: no job goes through another queue. Method: the counters
-/// of a program with a frame at a time and of one without frames, on real threads.
+/// A job, and another one after it, and so on.
+fn follow(cx: &Context<'_, Sim>, ends: Arc<AtomicBool>) {
+    cx.work(Nanos::from_micros(2));
+    if !ends.load(Relaxed) {
+        cx.schedule(move |cx| follow(cx, ends));
+    }
+}
+
+/// Goal: later frames have a turn now and then beside an earlier one that always has work, and beside work
+/// from outside. Method: jobs that follow on each other for ever in the earlier frame, a thread that
+/// schedules one from outside all the time, and five jobs of the later frame.
+#[test]
+fn a_later_frame_has_its_turn() {
+    let report = Sim::run(delays(6), move |sim| {
+        let js = Builder::with_platform(sim.clone()).workers(1).build();
+        let js = js.unwrap();
+        let first = js.frame("first", millis(10_000));
+        let later = js.frame("later", millis(20_000));
+        let ends = Arc::new(AtomicBool::new(false));
+        for _ in 0..4 {
+            let ends = ends.clone();
+            first.schedule(move |cx| follow(cx, ends));
+        }
+        let ids: Vec<JobId> = (0..5).map(|_| later.schedule(|_| ())).collect();
+        let had_turn = (0..20_000).any(|_| {
+            js.schedule(|_| ());
+            sim.sleep_until(sim.time() + Nanos::from_micros(5));
+            ids.iter().all(|&id| js.is_done(id))
+        });
+        ends.store(true, Relaxed); // The job system ends when all have run.
+        assert!(had_turn, "the later frame never had its turn");
+    });
+    report.expect_finished();
+}
+
+/// Goal: frames one after the other change nothing. Method: the lanes and the queues in reports.
 #[test]
 fn frames_one_after_the_other_are_as_before() {
     let js = Builder::new().workers(1).build().unwrap();

@@ -195,8 +195,15 @@ fn in_the_forks_child(
     if js.job("x").try_schedule(|_| ()) != Err(refused.clone()) {
         return 3;
     }
-    if js.job("x").try_run(|_| ()).err() != Some(refused) {
+    if js.job("x").try_run(|_| ()).err() != Some(refused.clone()) {
         return 4;
+    }
+    {
+        let budget = std::time::Duration::from_millis(16);
+        let (frame, _other) = (js.frame("frame", budget), js.frame("other", budget));
+        if frame.job("x").try_schedule(|_| ()) != Err(refused) {
+            return 6;
+        }
     }
     drop(event);
     drop(js);

@@ -147,8 +147,8 @@ fn what_a_lane_leaves_is_gone() {
     report.expect_finished();
 }
 
-/// Goal: shares are kept beside frame jobs, and by loops and scopes. Method: the jobs of one lane are loops
-/// and scopes of several parts.
+/// Goal: jobs that a job of a lane with a share makes are charged to that lane: loops and scopes. Method: the
+/// jobs of one lane are such, of several parts.
 #[test]
 fn loops_and_scopes_are_in_the_lane_of_their_job() {
     let report = Sim::run(quiet(5), move |sim| {
@@ -164,7 +164,65 @@ fn loops_and_scopes_are_in_the_lane_of_their_job() {
         let before = done(&flows);
         sim.sleep_until(sim.time() + Nanos::from_millis(200));
         let parts = parts(&flows, &before);
+        // A scope and a loop cost time in which no body works, and that is charged, too.
         assert!((parts[0] - 30.0).abs() < 3.0, "{parts:.2?}");
+    });
+    report.expect_finished();
+}
+
+/// Goal: frame jobs are no lane's with a share: they go first, whatever that lane has used, and leave it its
+/// part of all work. Method: frame jobs of half of two workers' time, in each millisecond.
+#[test]
+fn frame_jobs_are_charged_to_no_share() {
+    let report = Sim::run(quiet(7), move |sim| {
+        let builder = Builder::with_platform(sim.clone()).workers(2);
+        let js = builder.shares(&[30]).build().unwrap();
+        let lengths = [Nanos::from_micros(10)];
+        let frames = Arc::new(Flow::default());
+        let flows = Flows(vec![
+            begin(&js, Lane::Share1, &lengths),
+            begin(&js, Lane::Normal, &lengths),
+            frames.clone(),
+        ]);
+        let mut before = vec![0; 3];
+        for milli in 0..200 {
+            for _ in 0..50 {
+                let frames = frames.clone();
+                js.job("frame").lane(Lane::Frame).schedule(move |cx| {
+                    cx.work(Nanos::from_micros(20));
+                    frames.done.fetch_add(20_000, Relaxed);
+                });
+            }
+            sim.sleep_until(sim.time() + Nanos::from_millis(1));
+            if milli == 4 {
+                before = done(&flows);
+            }
+        }
+        let parts = parts(&flows, &before);
+        expect_parts(&parts[..1], &[30.0]);
+        assert!(parts[2] > 40.0, "too few frame jobs: {parts:.2?}");
+    });
+    report.expect_finished();
+}
+
+/// Goal: the background has its turn now and then beside lanes with a share that always have work. Method: 20
+/// background jobs, and 100 ms.
+#[test]
+fn the_background_has_its_turn() {
+    let report = Sim::run(quiet(9), move |sim| {
+        let builder = Builder::with_platform(sim.clone()).workers(2);
+        let js = builder.shares(&[30, 20]).build().unwrap();
+        let lengths = [Nanos::from_micros(5)];
+        let _flows = Flows(vec![
+            begin(&js, Lane::Share1, &lengths),
+            begin(&js, Lane::Share2, &lengths),
+        ]);
+        let ids: Vec<_> = (0..20)
+            .map(|_| js.job("save").background().schedule(|_| ()))
+            .collect();
+        sim.sleep_until(sim.time() + Nanos::from_millis(100));
+        let left = ids.iter().filter(|&&id| !js.is_done(id)).count();
+        assert_eq!(left, 0, "background jobs never had their turn");
     });
     report.expect_finished();
 }

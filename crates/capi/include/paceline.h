@@ -363,7 +363,7 @@ typedef struct {
   uint32_t background_at_most;
   /**
    * How much of the workers' time the lanes PL_LANE_SHARE_1 and so on get, in percent; in sum at most 99.
-   * 0: nothing is set, which is 10 for each 100 of the others.
+   * 0 for the last ones: nothing is set, which is 10 for each 100 of the others.
    */
   uint8_t shares[5];
 } pl_system_desc;

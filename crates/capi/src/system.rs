@@ -127,7 +127,7 @@ pub struct pl_system_desc {
     /// The most workers that run background jobs at a time. 0: all.
     pub background_at_most: u32,
     /// How much of the workers' time the lanes PL_LANE_SHARE_1 and so on get, in percent; in sum at most 99.
-    /// 0: nothing is set, which is 10 for each 100 of the others.
+    /// 0 for the last ones: nothing is set, which is 10 for each 100 of the others.
     pub shares: [u8; 5],
 }
 

@@ -10,7 +10,7 @@ use platform::{Atomic, Ordering, Os, Platform};
 use super::schedule::NewJob;
 use super::system::JobSystem;
 use crate::store::{JobId, Label, Name, Ticket};
-use crate::work::{Context, FramePlace, Shared};
+use crate::work::{Context, Shared};
 
 /// One turn of the program's main loop, from [`JobSystem::frame`](crate::JobSystem::frame) until it is
 /// dropped.
@@ -71,9 +71,8 @@ impl<'js, P: Platform> Frame<'js, P> {
             start = shared.platform.now();
         }
         let deadline = start + Nanos::from(budget);
-        shared.make_extra_lanes().frame_begins(number, deadline);
+        shared.frame_begins(number, deadline);
         if let Ok(cx) = context {
-            shared.hints.frame_begins(deadline);
             cx.record(EventKind::FrameBegin, Ticket(number), deadline.0);
         }
         Frame {
@@ -101,10 +100,7 @@ impl<'js, P: Platform> Frame<'js, P> {
     /// ```
     #[track_caller]
     pub fn job(&self, name: impl Into<Name>) -> NewJob<'js, 'static, P> {
-        let place = self
-            .shared
-            .extra_lanes()
-            .map_or(FramePlace::Usual, |extra| extra.place_of(self.number));
+        let place = self.shared.place_of(self.number);
         NewJob::outside(self.shared, name.into().as_str()).in_frame(place)
     }
 
@@ -231,9 +227,7 @@ impl<P: Platform> Drop for Frame<'_, P> {
         let end = shared.platform.now();
         let missed = end > self.deadline;
         let context = shared.context();
-        if let Some(extra) = shared.extra_lanes() {
-            extra.frame_ends(context.as_ref().ok(), self.number);
-        }
+        shared.frame_ends(context.as_ref().ok(), self.number);
         if let Ok(cx) = context {
             cx.thread.counters.frames.add(1);
             cx.thread.counters.frames_missed.add(u64::from(missed));
@@ -242,7 +236,6 @@ impl<P: Platform> Drop for Frame<'_, P> {
                 let arg = label << 32 | u64::from(missed);
                 cx.record(EventKind::FrameEnd, Ticket(self.number), arg);
             }
-            shared.hints.frame_ends();
             shared.adapt.frame_ended(&cx, self.start, end);
         }
     }

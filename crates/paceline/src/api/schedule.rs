@@ -195,7 +195,7 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
     /// ```
     pub fn lane(mut self, lane: Lane) -> Self {
         self.shared().note_lane(lane);
-        let lane = self.frame.shifted(lane, &self.shared().lanes);
+        let lane = self.shared().lane_in_frame(self.frame, lane);
         self.flags = self.flags & !LaneFlags::ALL | lane.0;
         self.inherits = 0;
         self

@@ -215,13 +215,17 @@ pub(crate) trait ExtraLanes<P: Platform>: Send + Sync {
     /// How many jobs of side lanes there are.
     fn len_beside(&self) -> usize;
 
-    /// A frame with this number begins.
-    fn frame_begins(&self, number: u64, deadline: Nanos);
+    /// The thread's time is the normal lane's from now on.
+    fn work_for_normal_lane(&self, cx: &Context<'_, P>);
 
-    /// It ends.
-    fn frame_ends(&self, cx: Option<&Context<'_, P>>, number: u64);
+    /// A frame with this number begins. Returns the earliest deadline of those in flight.
+    fn frame_begins(&self, number: u64, deadline: Nanos) -> Option<Nanos>;
 
-    /// Its place among the frames in flight.
+    /// It ends. If no more than one is left, the jobs of that one come after no other frame's: they are
+    /// normal ones from now on. Returns the earliest deadline of those that are left.
+    fn frame_ends(&self, cx: Option<&Context<'_, P>>, number: u64) -> Option<Nanos>;
+
+    /// The place of a frame among those in flight.
     fn place_of(&self, frame: u64) -> FramePlace;
 }
 

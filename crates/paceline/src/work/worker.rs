@@ -96,11 +96,14 @@ impl<P: Platform> Context<'_, P> {
     #[cold]
     fn next_in_fairness(&self) -> Option<Ticket> {
         self.shared.adapt.passes(self, Checkpoint::Fairness);
+        self.works_for_normal_lane();
         let turn = self.own(|own| own.tick) / Tuning::FAIRNESS;
         let first = match turn % 3 {
-            // Work from outside; every other time the background is first, since inboxes may never be empty.
+            // Work from outside; every other time the background is first, and sometimes the side lanes are,
+            // since inboxes may never be empty.
             0 if turn.is_multiple_of(2) && self.resume_yielder(false) => None,
-            0 if turn.is_multiple_of(2) => self.take_from_behind(),
+            0 if turn.is_multiple_of(2) => self.take_from_backlog(),
+            0 if turn % 4 == 1 => self.take_from_behind(),
             0 => None,
             1 => self.take_oldest_elsewhere(),
             _ => self.thread.deque.take_oldest(),

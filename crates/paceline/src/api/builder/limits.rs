@@ -84,15 +84,15 @@ impl<P: Platform> Builder<P> {
     pub fn shares(mut self, percents: &[u8]) -> Self {
         let sum: u64 = percents.iter().map(|&percent| u64::from(percent)).sum();
         let lanes = Lane::SHARES.len();
-        self.wrong = match () {
-            () if percents.len() > lanes => Some((
-                "the number of shares",
-                percents.len() as u64,
-                (0, lanes as u64),
-            )),
-            () if percents.contains(&0) => Some(("a share (percent)", 0, (1, 99))),
-            () if sum > 99 => Some(("the sum of the shares (percent)", sum, (0, 99))),
-            () => None,
+        self.wrong = if percents.len() > lanes {
+            let range = (0, lanes as u64);
+            Some(("the number of shares", percents.len() as u64, range))
+        } else if percents.contains(&0) {
+            Some(("a share (percent)", 0, (1, 99)))
+        } else if sum > 99 {
+            Some(("the sum of the shares (percent)", sum, (0, 99)))
+        } else {
+            None
         };
         self.shares = [0; Lane::SHARES.len()];
         for (share, &percent) in self.shares.iter_mut().zip(percents) {

@@ -12,7 +12,7 @@
 //! a job begins or ends        Context::tell_body     the lane, or that of the job underneath
 //! a wait rests, and wakes     Waiter::rest_now       the threads, or none
 //! a thread gets a slot        begin_with_slot        its number
-//! a frame begins or ends      api/frame.rs           the deadline of jobs that begin meanwhile
+//! a frame begins or ends      Shared::frame_begins   the earliest deadline, for jobs that begin meanwhile
 //! ```
 //!
 //! Neither side of the door knows contexts: the caller passes its own part, `HintLocal`.

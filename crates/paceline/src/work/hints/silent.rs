@@ -75,8 +75,5 @@ impl NoHints {
     }
 
     #[inline(always)]
-    pub(crate) fn frame_begins(&self, _: Nanos) {}
-
-    #[inline(always)]
-    pub(crate) fn frame_ends(&self) {}
+    pub(crate) fn frames_are_due(&self, _: Option<Nanos>) {}
 }

@@ -58,7 +58,7 @@ struct Book {
     threads: Box<[Padded<ToldThread>]>,
     /// The number of the first thread slot that no thread has had yet, nor has any after it.
     threads_used: Word,
-    /// The deadline of the last frame, on the system's clock; 0 if no frame is on.
+    /// The earliest deadline of the frames in flight, on the system's clock; 0 if there are none.
     deadline: Word,
     /// What the platform's time lacks of that of the system's clock.
     clock: u64,
@@ -241,18 +241,11 @@ impl ToldHints {
         self.book()?.running(thread, wanted)
     }
 
-    /// A frame begins, with this deadline.
-    pub(crate) fn frame_begins(&self, deadline: Nanos) {
+    /// The earliest deadline of the frames in flight; none if there are none.
+    pub(crate) fn frames_are_due(&self, deadline: Option<Nanos>) {
         if let Some(book) = self.book() {
-            let deadline = deadline.0.wrapping_add(book.clock);
+            let deadline = deadline.map_or(0, |deadline| deadline.0.wrapping_add(book.clock));
             book.deadline.store(deadline, Ordering::Relaxed);
-        }
-    }
-
-    /// The last frame has ended.
-    pub(crate) fn frame_ends(&self) {
-        if let Some(book) = self.book() {
-            book.deadline.store(0, Ordering::Relaxed);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What few programs have beside the three lanes: jobs with a rank, side lanes, and frames in flight.
+//! What few programs have beside the three lanes: jobs with a rank, side lanes, and frames that overlap.
 //!
 //! It is made when the first of these comes up, and its code is reached through a table. A program that has
 //! none of them carries none of it.
@@ -8,7 +8,7 @@ use platform::{Lane, Platform};
 
 use super::in_flight::{FramePlace, FramesInFlight};
 use super::side::SideLanes;
-use crate::queues::{Queue, RankedQueue};
+use crate::queues::{Fenced, Queue, RankedQueue};
 use crate::store::{LaneFlags, Rank, Ticket};
 use crate::work::context::Context;
 use crate::work::shared::{ExtraLanes, Shared};
@@ -63,6 +63,9 @@ impl<P: Platform> ExtraLanes<P> for Extra<P> {
         cx: &Context<'_, P>,
         wanted: &mut dyn FnMut(Ticket) -> bool,
     ) -> Option<Ticket> {
+        if self.ranked.is_empty() {
+            return None;
+        }
         self.ranked.take_best_if(cx.rank_of_newest(), wanted)
     }
 
@@ -110,17 +113,22 @@ impl<P: Platform> ExtraLanes<P> for Extra<P> {
         self.side.len()
     }
 
-    fn frame_begins(&self, number: u64, deadline: Nanos) {
-        self.frames.begin(number, deadline);
+    fn work_for_normal_lane(&self, cx: &Context<'_, P>) {
+        self.side.work_for_normal_lane(cx);
     }
 
-    fn frame_ends(&self, cx: Option<&Context<'_, P>>, number: u64) {
-        self.frames.end(number);
+    fn frame_begins(&self, number: u64, deadline: Nanos) -> Option<Nanos> {
+        self.frames.begin(number, deadline)
+    }
+
+    fn frame_ends(&self, cx: Option<&Context<'_, P>>, number: u64) -> Option<Nanos> {
+        let earliest = self.frames.end(number);
         if let Some(cx) = cx
             && !self.frames.are_several()
         {
             cx.queue_as_normal(self.side.take_all(LaneFlags::LATER));
         }
+        earliest
     }
 
     fn place_of(&self, frame: u64) -> FramePlace {
@@ -161,6 +169,49 @@ impl<P: Platform> Shared<P> {
         self.lanes.note_use(Lane::Background); // Waits raise jobs out of it.
         self.lanes.note_extra();
     }
+
+    /// A frame with this number begins. Not in a fork's child, where another thread may hold the lock for
+    /// ever: nor are the other calls about frames.
+    pub(crate) fn frame_begins(&self, number: u64, deadline: Nanos) {
+        if self.is_forked() {
+            return;
+        }
+        let earliest = self.make_extra_lanes().frame_begins(number, deadline);
+        self.hints.frames_are_due(earliest);
+    }
+
+    /// It ends.
+    pub(crate) fn frame_ends(&self, cx: Option<&Context<'_, P>>, number: u64) {
+        if self.is_forked() {
+            return;
+        }
+        let earliest = self.make_extra_lanes().frame_ends(cx, number);
+        self.hints.frames_are_due(earliest);
+    }
+
+    /// The place of a frame among those in flight.
+    pub(crate) fn place_of(&self, frame: u64) -> FramePlace {
+        if self.is_forked() {
+            return FramePlace::Usual;
+        }
+        self.make_extra_lanes().place_of(frame)
+    }
+
+    /// The lane of a job of a frame with this place that would be in `lane`.
+    pub(crate) fn lane_in_frame(&self, place: FramePlace, lane: Lane) -> LaneFlags {
+        match (place, lane) {
+            (FramePlace::Later, Lane::Frame) => LaneFlags::NORMAL,
+            (FramePlace::Later, Lane::Normal) => {
+                self.lanes.note_use(Lane::Background); // Waits raise jobs out of it.
+                LaneFlags::LATER
+            }
+            (FramePlace::Ahead, Lane::Normal) => {
+                self.lanes.note_use(Lane::Frame);
+                LaneFlags::FRAME
+            }
+            _ => lane.into(),
+        }
+    }
 }
 
 impl<P: Platform> Context<'_, P> {
@@ -190,7 +241,7 @@ impl<P: Platform> Context<'_, P> {
             return;
         }
         self.shared.injector.push(&jobs);
-        if let Some(now) = self.shared.idle.after_publish::<crate::queues::Fenced>() {
+        if let Some(now) = self.shared.idle.after_publish::<Fenced>() {
             self.notify_idle(now, jobs.len() as u32, &|| self.alert_all());
         }
     }

@@ -13,10 +13,7 @@
 //! in which their jobs become ready.
 
 use event::Nanos;
-use platform::{Atomic, Lane, Lock, Memory, Ordering};
-
-use super::state::Lanes;
-use crate::store::LaneFlags;
+use platform::{Atomic, Lock, Memory, Ordering};
 
 /// The place of a frame among those in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -28,25 +25,6 @@ pub(crate) enum FramePlace {
     Ahead,
     /// Another one in flight has an earlier deadline.
     Later,
-}
-
-impl FramePlace {
-    /// The lane of a job of such a frame that would be in `lane`.
-    #[cold]
-    pub(crate) fn shifted<M: Memory>(self, lane: Lane, lanes: &Lanes<M>) -> LaneFlags {
-        match (self, lane) {
-            (FramePlace::Later, Lane::Frame) => LaneFlags::NORMAL,
-            (FramePlace::Later, Lane::Normal) => {
-                lanes.note_use(Lane::Background); // Waits raise it.
-                LaneFlags::LATER
-            }
-            (FramePlace::Ahead, Lane::Normal) => {
-                lanes.note_use(Lane::Frame);
-                LaneFlags::FRAME
-            }
-            _ => lane.into(),
-        }
-    }
 }
 
 /// The frames in flight.
@@ -65,20 +43,23 @@ impl<M: Memory> FramesInFlight<M> {
         }
     }
 
-    pub(super) fn begin(&self, number: u64, deadline: Nanos) {
-        self.change(|frames| frames.push((number, deadline)));
+    /// Returns the earliest deadline of all.
+    pub(super) fn begin(&self, number: u64, deadline: Nanos) -> Option<Nanos> {
+        self.change(|frames| frames.push((number, deadline)))
     }
 
-    pub(super) fn end(&self, number: u64) {
-        self.change(|frames| frames.retain(|frame| frame.0 != number));
+    /// Returns the earliest deadline of those that are left.
+    pub(super) fn end(&self, number: u64) -> Option<Nanos> {
+        self.change(|frames| frames.retain(|frame| frame.0 != number))
     }
 
-    fn change(&self, change: impl FnOnce(&mut Vec<(u64, Nanos)>)) {
+    fn change(&self, change: impl FnOnce(&mut Vec<(u64, Nanos)>)) -> Option<Nanos> {
         self.frames.with(|frames| {
             change(frames);
             // Relaxed: a thread that sees an old number puts a job where it would have been a moment ago.
             self.count.store(frames.len() as u32, Ordering::Relaxed);
-        });
+            frames.iter().map(|frame| frame.1).min()
+        })
     }
 
     /// Whether there are two or more.
@@ -116,8 +97,8 @@ mod tests {
     use super::*;
 
     /// Goal: at most one frame has jobs that are not lowered, that with the earliest deadline; it is ahead
-    /// only of frames that began before it. Method: random beginnings and ends, against a list that is
-    /// sorted.
+    /// only of frames that began before it. The earliest deadline is known. Method: random beginnings and
+    /// ends, against a list that is searched.
     #[test]
     fn the_earliest_deadline_is_first() {
         let frames = FramesInFlight::<Os>::new();
@@ -129,11 +110,13 @@ mod tests {
                 .wrapping_add(1442695040888963407);
             if model.len() < 5 && random >> 63 == 0 {
                 let deadline = Nanos(random >> 40 & 7);
-                frames.begin(number, deadline);
+                let earliest = frames.begin(number, deadline);
                 model.push((number, deadline));
+                assert_eq!(earliest, model.iter().map(|frame| frame.1).min());
             } else if !model.is_empty() {
                 let gone = model.remove((random >> 40) as usize % model.len());
-                frames.end(gone.0);
+                let earliest = frames.end(gone.0);
+                assert_eq!(earliest, model.iter().map(|frame| frame.1).min());
             }
             let first = model.iter().min_by_key(|frame| (frame.1, frame.0));
             for frame in &model {

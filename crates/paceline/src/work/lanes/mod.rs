@@ -126,7 +126,21 @@ impl<P: Platform> Context<'_, P> {
         if self.shared.lanes.front.is_empty() {
             return None;
         }
+        self.take_next_in_front()
+    }
+
+    #[inline(never)]
+    fn take_next_in_front(&self) -> Option<Ticket> {
+        self.works_for_normal_lane();
         self.shared.lanes.front.take(1).first().copied()
+    }
+
+    /// What this thread does from now on is not for a lane with a share, whatever it did until now.
+    #[inline(never)]
+    pub(crate) fn works_for_normal_lane(&self) {
+        if let Some(extra) = self.extra_lanes() {
+            extra.work_for_normal_lane(self);
+        }
     }
 
     /// The first of the frame jobs, or of the extra lanes, for a thread that may have kept a ticket

@@ -29,21 +29,23 @@ use crate::store::Ticket;
 use crate::work::thread_slot::ThreadKind;
 
 impl<P: Platform> Context<'_, P> {
-    /// A job of a side lane, or else the background job that has waited longest, for a worker if there is a
-    /// place for it.
+    /// A job of a side lane, or else one of the background.
     #[inline(never)]
     pub(crate) fn take_from_behind(&self) -> Option<Ticket> {
-        let lanes = &self.shared.lanes;
-        let is_slow = self.own(|own| own.is_slow);
-        if let Some(extra) = self.extra_lanes()
-            && !is_slow
-            && let Some(ticket) = extra.next_behind(self)
-        {
-            self.give_back_place();
-            return Some(ticket);
+        let beside = self.extra_lanes().and_then(|extra| extra.next_behind(self));
+        if beside.is_none() {
+            return self.take_from_backlog();
         }
+        self.give_back_place();
+        beside
+    }
+
+    /// The background job that has waited longest, for a worker if there is a place for it.
+    #[inline(never)]
+    pub(crate) fn take_from_backlog(&self) -> Option<Ticket> {
+        let lanes = &self.shared.lanes;
         // A job that was begun and has made way comes before one that was not.
-        let has_turn = is_slow || lanes.yielders().count() == 0;
+        let has_turn = self.own(|own| own.is_slow) || lanes.yielders().count() == 0;
         if lanes.backlog.is_empty() || !has_turn {
             self.give_back_place();
             return None;

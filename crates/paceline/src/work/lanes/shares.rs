@@ -9,7 +9,8 @@
 //!
 //! A thread is charged from one job that it takes to the next look for one. So a look costs a clock, as soon
 //! as there has been a lane with a share. What a job runs in its waits, and the time in which it waits, are
-//! charged to its lane. Frame jobs, background jobs and those that a wait has raised count as normal ones.
+//! charged to its lane. Frame jobs, jobs that a wait has raised, and background jobs that have their turn
+//! while there is other work count as normal ones.
 
 use event::Nanos;
 use platform::{Atomic, Memory, Ordering, Padded};

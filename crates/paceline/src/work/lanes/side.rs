@@ -78,6 +78,17 @@ impl<P: Platform> SideLanes<P> {
         taken.map(|(ticket, ..)| ticket)
     }
 
+    /// The thread takes something else: its time is the normal lane's from now on.
+    pub(super) fn work_for_normal_lane(&self, cx: &Context<'_, P>) {
+        if self.shares.are_used() {
+            let now = cx.shared.platform.now();
+            cx.own(|own| {
+                self.shares.charge(&mut own.share, now);
+                self.shares.turn_to(&mut own.share, NORMAL);
+            });
+        }
+    }
+
     /// The next job of any side lane, for a thread that has found nothing in the normal one.
     pub(super) fn take_any(&self, cx: &Context<'_, P>) -> Option<Ticket> {
         let later = self.queue(LaneFlags::LATER).take(1).first().copied();

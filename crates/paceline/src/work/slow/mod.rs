@@ -66,7 +66,7 @@ impl<P: Platform> Context<'_, P> {
             self.publish(Queue::Own, false);
             return joined;
         }
-        let Some(job) = self.take_from_behind() else {
+        let Some(job) = self.take_from_backlog() else {
             return false;
         };
         let lane = self.graph().lane_of(job);

@@ -124,6 +124,9 @@ impl<P: Platform> Waiter<'_, '_, P> {
     #[cold]
     fn help_by_rank(&self) -> bool {
         let cx = self.cx;
+        if !cx.shared.lanes.some_go_first() {
+            return false; // There are extra lanes for the sake of frames.
+        }
         let mut wanted = |ticket| self.could_help_with(ticket);
         let ticket = cx
             .extra_lanes()
