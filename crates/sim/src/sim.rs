@@ -202,6 +202,11 @@ impl Sim {
         ambient::with(|engine| engine.say_waits(threads));
     }
 
+    /// The thread of this number is scheduled as `attr` says from now on.
+    pub(crate) fn set_attr_of(&self, thread: usize, attr: Attr) {
+        ambient::with(|engine| engine.set_attr(Task(thread as u32), attr));
+    }
+
     /// The calling thread is scheduled as `attr` says from now on.
     pub fn set_attr(&self, attr: Attr) {
         ambient::with(|engine| engine.set_attr(engine.me(), attr));

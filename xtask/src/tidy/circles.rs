@@ -53,6 +53,11 @@ const TABLE: &[Row] = &[
         upward: 1,
     },
     Row {
+        name: "replay",
+        circle: 4,
+        upward: 0,
+    },
+    Row {
         name: "workload",
         circle: 4,
         upward: 0,

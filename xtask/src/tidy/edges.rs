@@ -23,6 +23,7 @@ const PACELINE: &str = "paceline";
 const CAPI: &str = "paceline-capi";
 const POLICY: &str = "paceline-policy";
 const SIM: &str = "paceline-sim";
+const REPLAY: &str = "paceline-replay";
 const WORKLOAD: &str = "paceline-workload";
 const MEASURE: &str = "paceline-measure";
 const TRACE: &str = "paceline-trace";
@@ -37,7 +38,7 @@ const PROFILERS: &str = "paceline-profilers";
 const RUNTIMES: &str = "paceline-runtimes";
 
 const PRODUCT: &[&str] = &[
-    EVENT, PLATFORM, PACELINE, POLICY, SIM, WORKLOAD, MEASURE, TRACE, CONSOLE,
+    EVENT, PLATFORM, PACELINE, POLICY, SIM, REPLAY, WORKLOAD, MEASURE, TRACE, CONSOLE,
 ];
 
 /// The crates in data-flow order. A crate that is not here is an error: it gets its row together with its
@@ -92,6 +93,13 @@ const TABLE: &[Row] = &[
         may: &[EVENT, PLATFORM, POLICY],
         dev: &[TESTKIT, SIM],
         outside: 4,
+    },
+    // Where recordings meet the simulator: neither knows the other.
+    Row {
+        name: REPLAY,
+        may: &[EVENT, POLICY, SIM, TRACE],
+        dev: &[TESTKIT, SIM],
+        outside: 0,
     },
     Row {
         name: WORKLOAD,

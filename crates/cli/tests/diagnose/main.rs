@@ -13,6 +13,7 @@ mod phones;
 mod quota;
 mod select;
 mod size;
+mod what_if;
 
 use common::fine;
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! The contents of a scenario file, and whether they make sense.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use event::Nanos;
@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use super::changes::Change;
 use super::quota::QuotaPlan;
+use super::segments::Segments;
 use super::span::{self, Span};
 use crate::kernel::{admits, task};
 use crate::{Perturb, SimConfig};
@@ -118,7 +119,11 @@ pub struct ThreadPlan {
     #[serde(default)]
     pub repeat: Repeat,
     /// Its phases.
+    #[serde(default)]
     pub phases: Vec<Phase>,
+    /// Instead of phases: what it does once, in this order.
+    #[serde(default)]
+    pub segments: Segments,
 }
 
 fn once() -> usize {
@@ -310,11 +315,38 @@ impl Scenario {
                 ));
             }
         }
+        self.check_names()?;
         if let Some(quota) = &self.quota {
             quota.check(self)?;
         }
         self.perturb.check()?;
         self.changes.iter().try_for_each(Change::check)
+    }
+
+    /// Whether the threads exist that segments name, each once.
+    fn check_names(&self) -> Result<(), String> {
+        if self.threads.iter().all(|plan| plan.segments.is_empty()) {
+            return Ok(());
+        }
+        let plans = self.threads.iter();
+        let names = plans.flat_map(|plan| (0..plan.count).map(|copy| plan.name_of(copy)));
+        let mut known = BTreeSet::new();
+        for name in names {
+            if let Some(twice) = known.replace(name) {
+                return Err(format!(
+                    "two threads are called {twice:?}, and segments name threads"
+                ));
+            }
+        }
+        for plan in &self.threads {
+            if let Some(name) = plan.segments.names().find(|name| !known.contains(&***name)) {
+                let of = &plan.name;
+                return Err(format!(
+                    "thread {of:?}: its segments name {name:?}, which is no thread"
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Whether the policy of this configuration takes all threads that are there when time begins.
@@ -374,6 +406,12 @@ impl ThreadPlan {
         }
         if self.attr().discipline.is_realtime() && !(1..=99).contains(&self.priority) {
             return Err(format!("priority {}: give 1 to 99", self.priority));
+        }
+        if !self.segments.is_empty() {
+            return match (self.count, self.phases.as_slice(), self.repeat) {
+                (1, [], Repeat::Times(1)) => Ok(()),
+                _ => Err("it has segments: leave out count, phases and repeat".into()),
+            };
         }
         if self.count == 0 || self.phases.is_empty() {
             return Err("it does nothing: give a count and phases".into());

@@ -28,6 +28,9 @@
 //! Lengths of time are text with a unit (`"1.5 ms"`), or two of them (`["1 ms", "2 ms"]`): then the length is
 //! drawn anew each time, uniformly, from the seed.
 //!
+//! Instead of phases a thread may have `segments`, text with a line for each thing that it does once: so are
+//! programs written that were made of recordings ([`Segment`] has the lines).
+//!
 //! Files of rt-app are read as well ([`Scenario::from_rt_app`]).
 //!
 //! A scenario may also have a `[program]`: real code that runs beside the threads, such as the job system
@@ -41,6 +44,8 @@ mod objects;
 mod quota;
 pub mod rtapp;
 mod run;
+mod segments;
+mod signals;
 mod span;
 
 pub use changes::Change;
@@ -50,4 +55,5 @@ pub use file::{
 pub use objects::Measured;
 pub use quota::QuotaPlan;
 pub use run::{Ran, run, run_watched, run_with};
+pub use segments::{Exactly, Segment, Segments};
 pub use span::Span;

@@ -13,6 +13,7 @@ use platform::{Atomic, Memory, Ordering, Parker, Platform, Poll, Polling};
 
 use super::enders::Enders;
 use super::file::{Phase, Scenario, WaitKind};
+use super::signals::Signals;
 use crate::sync::{Mutex, Queue, Semaphore};
 use crate::{Sim, SimParker};
 
@@ -43,6 +44,7 @@ pub(super) struct Objects {
     /// The last ring of each timer that threads share.
     timers: StdMutex<BTreeMap<String, Nanos>>,
     enders: Enders,
+    pub(super) signals: Signals,
     log: Arc<StdMutex<Vec<Measured>>>,
 }
 
@@ -56,6 +58,7 @@ impl Objects {
         let mut objects = Objects {
             log,
             enders: Enders::of(scenario),
+            signals: Signals::new(sim, scenario),
             ..Objects::default()
         };
         for thread in &scenario.threads {
@@ -135,7 +138,7 @@ fn find_barriers<'a>(phases: &'a [Phase], found: &mut Vec<&'a str>) {
     }
 }
 
-fn held<T>(list: &StdMutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn held<T>(list: &StdMutex<T>) -> MutexGuard<'_, T> {
     list.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

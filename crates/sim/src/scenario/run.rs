@@ -9,6 +9,7 @@ use policy::{Attr, Mask};
 
 use super::file::{MAIN, Phase, Repeat, Scenario, ThreadPlan, WaitKind};
 use super::objects::{Measured, Objects};
+use super::segments::Segment;
 use crate::{FirstThread, Machine, Sim, SimConfig, SimReport};
 
 /// The result of a scenario.
@@ -124,6 +125,9 @@ impl Actor {
             self.sim.sleep_until(start);
         }
         self.began = self.sim.time();
+        if !self.plan.segments.is_empty() {
+            return self.go_through_segments();
+        }
         let phases = std::mem::take(&mut self.plan.phases);
         match self.plan.repeat {
             Repeat::Times(times) => {
@@ -135,6 +139,34 @@ impl Actor {
                 self.go_through(&phases);
             },
         }
+    }
+
+    fn go_through_segments(&mut self) {
+        let (sim, objects) = (self.sim.clone(), self.objects.clone());
+        let signals = &objects.signals;
+        let me = sim.thread_id() as usize - 1;
+        let segments = self.plan.segments.0.clone();
+        let end = signals.end;
+        for segment in &*segments {
+            // Threads end with the scenario, so that nothing is left of them.
+            let left = end - sim.time().min(end);
+            match segment {
+                _ if left == Nanos::ZERO => break,
+                Segment::Work(length) => sim.charge(left.min(*length)),
+                Segment::Wake(target) => signals.wake(&sim, me, target),
+                Segment::Wait { on, lends } => signals.wait(&sim, me, on, *lends),
+                Segment::Spin(on) => signals.spin(&sim, me, on),
+                Segment::Sleep(length) => sim.sleep_until(end - left + left.min(*length)),
+                Segment::Until(time) => sim.sleep_until(end.min(*time)),
+                Segment::Nice(nice) => signals.set_attr(&sim, me, Attr::nice(*nice)),
+                Segment::Fifo(priority) => signals.set_attr(&sim, me, Attr::fifo(*priority)),
+                Segment::Begin(name) => self.open.push((name.to_string(), sim.time())),
+                Segment::End(name) => self.end(name),
+                Segment::Hog => sim.charge(left),
+                Segment::Rest => sim.sleep_until(end),
+            }
+        }
+        signals.end(me);
     }
 
     fn go_through(&mut self, phases: &[Phase]) {

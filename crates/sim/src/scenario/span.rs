@@ -33,7 +33,7 @@ impl Span {
     }
 }
 
-fn parse(text: &str) -> Result<Nanos, String> {
+pub(super) fn parse(text: &str) -> Result<Nanos, String> {
     Of::<Length>::parse(text).map(|length| Nanos(length.0))
 }
 

@@ -82,6 +82,14 @@ impl<'t> BusyWaits<'t> {
         (wait.end >= time).then_some(*wait)
     }
 
+    /// A thread's busy waits; none where no slice is a wait.
+    pub(super) fn all_of(&self, thread: u32) -> Rc<[BusyWait]> {
+        if self.ends.is_empty() {
+            return Rc::new([]);
+        }
+        self.of(thread)
+    }
+
     /// A thread's busy waits, in the order of their beginnings; they do not overlap.
     fn of(&self, thread: u32) -> Rc<[BusyWait]> {
         if let Some(found) = self.found.borrow().get(&thread) {

@@ -7,6 +7,7 @@ mod beside;
 mod busy;
 mod compare;
 mod deadlines;
+mod enders;
 mod groups;
 mod instead;
 mod inversions;
@@ -30,6 +31,7 @@ pub use answer::{
     Segment, Share, Verdict, Wait, WaitKind,
 };
 pub use compare::{Compared, Comparison, Difference, compare};
+pub use enders::{Ender, LockWaits, SpinWait, ender, spin_waits};
 pub use groups::{Factor, Group, InCommon, Member, Role, Slow};
 pub use selection::Selection;
 pub use waits::names;

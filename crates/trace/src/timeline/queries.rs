@@ -266,12 +266,37 @@ impl Timeline {
     /// A thread's priority at a time, if it is known.
     pub fn priority(&self, task: Task, time: Nanos) -> Option<Priority> {
         let step = self.step(self.tasks.find(task.0)?, time)?;
+        Some(self.as_priority(step))
+    }
+
+    fn as_priority(&self, step: Step) -> Priority {
         let lender = Some(step.lender).filter(|&lender| lender != NOBODY);
-        Some(Priority {
+        Priority {
             own: step.own,
             now: step.now,
             lender: lender.map(|lender| self.task(lender)),
-        })
+        }
+    }
+
+    /// A thread's priorities, each with the time since when it had it.
+    pub fn priorities(&self, task: Task) -> impl Iterator<Item = (Nanos, Priority)> + '_ {
+        let steps = self
+            .tasks
+            .find(task.0)
+            .map(|thread| self.priorities.of(thread));
+        let steps = steps.into_iter().flatten();
+        steps.map(|step| (step.since, self.as_priority(*step)))
+    }
+
+    /// The capacity of a CPU: as the recording or the user gives it, else what the CPUs' highest frequencies
+    /// suggest, if they are known.
+    pub fn capacity(&self, cpu: Cpu) -> Option<u32> {
+        self.lane(cpu)?.capacity
+    }
+
+    /// Whether the recording or the user gives the capacities of CPUs.
+    pub fn has_capacities(&self) -> bool {
+        self.capacities_told
     }
 
     /// The CPUs that a thread may run on at a time, and whether the recording or the user names them. Else

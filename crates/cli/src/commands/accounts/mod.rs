@@ -64,6 +64,16 @@ impl Account {
         Account::new(timeline, explanation, origin)
     }
 
+    /// The name to show for a thread.
+    pub(super) fn name_of(&self, task: Task) -> String {
+        self.thread(task)
+    }
+
+    /// Which wait it was, and how long: the beginning of a sentence.
+    pub(super) fn head_of(&self, wait: &Wait) -> String {
+        self.head(wait)
+    }
+
     /// The longest wait.
     pub(super) fn worst(&self) -> Option<&Wait> {
         self.explanation.waits.first()

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use event::Nanos;
+use replay::Change;
 
-use super::{capacity, moment};
+use super::{capacity, change, moment};
 
 /// Explain the waits and frames in a recorded trace: what held each of them up
 ///
@@ -23,6 +25,7 @@ use super::{capacity, moment};
 ///   paceline diagnose trace.pftrace --thread main --report waits.html
 ///   paceline diagnose trace.pftrace --process '*launcher*' --from +1.5 --to +2
 ///   paceline diagnose after.pftrace --against before.pftrace
+///   paceline diagnose trace.txt.gz --what-if inherit --what-if 'nice:hog=19'
 #[derive(Args)]
 #[command(after_long_help = JSON)]
 #[command(verbatim_doc_comment)]
@@ -77,13 +80,56 @@ pub(crate) struct DiagnoseArguments {
     /// One grew if that is beyond the spread within each trace. Then the exit code is 1, else 0.
     #[arg(long, value_name = "TRACE", conflicts_with = "annotate")]
     pub(super) against: Option<PathBuf>,
+    /// Run the recording again with a change, and say how long the waits would have been; may be repeated
+    ///
+    /// First it is run as it was: where that is more than 10 % off, there is no answer. See WHAT IF below.
+    #[arg(long, value_name = "CHANGE", value_parser = change::read)]
+    #[arg(conflicts_with_all = ["against", "report", "annotate"])]
+    pub(super) what_if: Vec<Change>,
+    /// Write the recording as a program that `paceline simulate` runs, with its machine beside it
+    #[arg(long, value_name = "F.toml", conflicts_with_all = ["against", "report", "annotate"])]
+    pub(super) program: Option<PathBuf>,
+    /// The kernel's policy in replays; else what its release suggests: `paceline simulate --policies`
+    #[arg(long, value_name = "P")]
+    pub(super) policy: Option<String>,
+    /// The machine that a simulated recording was made on; then its replay is exact
+    #[arg(long, value_name = "M")]
+    pub(super) machine: Option<String>,
+    /// The time between two ticks of the kernel in replays, such as 4ms [default: 4 ms]
+    #[arg(long, value_name = "TIME", value_parser = change::length)]
+    pub(super) tick: Option<Nanos>,
+    /// How many times each replay is run, with other delays of the kernel's ticks
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(super) seeds: u64,
     /// Write one JSON object instead of text
     #[arg(long)]
     pub(super) json: bool,
 }
 
-/// The keys of `--json`, at the end of the help.
+/// What changes there are and the keys of `--json`, at the end of the help.
 const JSON: &str = "\
+WHAT IF (--what-if CHANGE), one or several with \" and \" between them. T is a
+thread's name, number or pattern, as for --thread:
+  inherit             all locks lend their waiters' priorities to their owners
+  inherit:TEXT        so do waits in slices with this text
+  nice:T=N            the niceness of threads, -20 to 19
+  fifo:T=N            SCHED_FIFO with this priority, 1 to 99
+  rr:T=N              SCHED_RR with this priority
+  fair:T              an ordinary thread
+  batch:T             SCHED_BATCH
+  idle:T              SCHED_IDLE
+  slice:T=3 ms        the slice that threads ask for
+  mask:T=0-3,6        the CPUs that threads may use
+  without:T           what threads do takes no time
+  without-process:P   the same of all threads of a process
+  park:T              busy waits sleep instead
+  work:T=50%          the work of threads takes this part of its time
+  earlier:T=1 ms      timers wake threads so much earlier
+  cpus=N              the number of CPUs
+  capacity:0-3=1024   how fast CPUs are, the fastest 1024
+  policy=NAME         the kernel's policy: paceline simulate --policies
+
 JSON (--json), one object; times are the trace's:
   format, clock, start_ns, end_ns
   kernel              its release, or null
@@ -140,6 +186,20 @@ With --against:
                      interval_ns, verdict}}
                       pairs are of this trace and of the other; factor: null for the
                       length, which is first; verdict: grew, shrank or same
+With --what-if:
+  trace, program, policy, cpus, seeds, assumed[]
+  replay{long_waits, within_10_percent, share_error}
+                      as it was; share_error: the part of the CPU time that went
+                      to other threads
+  waits[]{thread, tid, name, start_ns, recorded_ns,
+          replayed_ns{median, min, max}, error, refused,
+          difference{kind, thread, recorded_ns, replayed_ns}}
+                      error: of the median, as a part of recorded_ns; refused: why
+                      there is no answer, or null; difference: what differs most
+  what_if[]{text, waits[]{wait, predicted_ns{median, min, max}, gain_ns},
+            less_cpu_time[]{thread, ns}}
+                      wait: its position in waits; predicted_ns: null if it does
+                      not end. Exit code 1: no wait has an answer
 Of causes and inversions these are left out if there is nothing to tell:
   who                 the thread is not known
   within              the slices in which most of it passed

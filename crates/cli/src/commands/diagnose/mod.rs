@@ -6,10 +6,12 @@ mod against;
 mod annotate;
 mod arguments;
 mod capacity;
+mod change;
 mod moment;
 mod page;
 mod report;
 mod select;
+mod what_if;
 
 use console::{Failure, output};
 use event::Nanos;
@@ -34,6 +36,7 @@ pub(crate) fn run(arguments: DiagnoseArguments) -> Result<(), Failure> {
         &[
             ("--annotate", arguments.annotate.as_deref()),
             ("--report", arguments.report.as_deref()),
+            ("--program", arguments.program.as_deref()),
         ],
     )?;
     let recording = trace_file::load(&arguments.trace)?;
@@ -46,6 +49,9 @@ pub(crate) fn run(arguments: DiagnoseArguments) -> Result<(), Failure> {
     let during = selection.within.unwrap_or(timeline.span());
     let explanation = explain(&timeline, &selection);
     let account = Account::new(timeline, explanation, Nanos::ZERO);
+    if what_if::is_asked(&arguments) {
+        return what_if::run(&arguments, &account);
+    }
     if let Some(other) = &arguments.against {
         return against::run(&arguments, other, &account, &options);
     }

@@ -51,7 +51,7 @@ fn read(path: &Path) -> Result<String, String> {
 }
 
 /// The machine of this name, or in this file.
-pub(super) fn machine(given: &str) -> Result<Machine, String> {
+pub(in crate::commands) fn machine(given: &str) -> Result<Machine, String> {
     let ideal = given.strip_prefix("ideal-").map(str::parse::<usize>);
     match ideal {
         Some(Ok(cpus @ 1..=IDEAL_MAX)) => return Ok(Machine::ideal(cpus)),

@@ -8,7 +8,7 @@ mod checks;
 mod costs;
 mod frames;
 mod kept;
-mod library;
+pub(super) mod library;
 pub(super) use library::unknown;
 mod page;
 mod program;
@@ -183,11 +183,19 @@ impl SimulateArguments {
         )?;
         let mut scenario = library::scenario(&given).map_err(Failure::Usage)?;
         scenario.hints |= self.hints;
-        let of_scenario = |why: String| format!("scenario {}: {why}", scenario.name);
+        let of_scenario = |name: &str, why: String| format!("scenario {name}: {why}");
         let machine = match &self.machine {
             Some(name) => library::machine(name).map_err(|why| format!("--machine: {why}")),
-            None => library::machine(&scenario.machine).map_err(of_scenario),
+            None => {
+                // A file beside the scenario's, as `diagnose --program` writes it.
+                let beside = Path::new(&given).with_file_name(&scenario.machine);
+                if scenario.machine.ends_with(".toml") && beside.is_file() {
+                    scenario.machine = beside.to_string_lossy().into_owned();
+                }
+                library::machine(&scenario.machine).map_err(|why| of_scenario(&scenario.name, why))
+            }
         };
+        let of_scenario = |why| of_scenario(&scenario.name, why);
         let about_policy = match &self.policy {
             Some(name) => library::about_policy(name).map_err(|why| format!("--policy: {why}")),
             None => library::about_policy(&scenario.policy).map_err(of_scenario),

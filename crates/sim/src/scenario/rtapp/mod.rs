@@ -36,6 +36,7 @@ use event::Nanos;
 
 use self::json::Json;
 use super::file::{BadScenario, DisciplineName, Forever, Phase, Repeat, Scenario, ThreadPlan};
+use super::segments::Segments;
 use super::span::Span;
 use crate::Perturb;
 
@@ -198,6 +199,7 @@ fn read_task(name: &str, value: &Json, global: &Global) -> Result<ThreadPlan, St
         start: None,
         repeat: Repeat::Word(Forever::Forever),
         phases: Vec::new(),
+        segments: Segments::default(),
     };
     let mut priority = None;
     let mut phases = None;

@@ -1,0 +1,154 @@
+//! What the replays say, for programs.
+
+use std::path::Path;
+
+use event::Nanos;
+use serde::Serialize;
+
+use super::super::arguments::DiagnoseArguments;
+use super::report::losers;
+use super::study::{Study, Trial, Tried};
+
+/// The object of `--json`.
+#[derive(Serialize)]
+pub(super) struct WhatIfReport<'a> {
+    trace: &'a Path,
+    program: Option<&'a Path>,
+    policy: &'a str,
+    cpus: usize,
+    seeds: u64,
+    assumed: &'a [String],
+    replay: AsItWas,
+    waits: Vec<AskedJson<'a>>,
+    what_if: Vec<TriedJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct AsItWas {
+    long_waits: usize,
+    within_10_percent: usize,
+    share_error: f64,
+}
+
+#[derive(Serialize)]
+struct SpreadJson {
+    median: u64,
+    min: u64,
+    max: u64,
+}
+
+#[derive(Serialize)]
+struct AskedJson<'a> {
+    thread: String,
+    tid: Option<u32>,
+    name: &'a str,
+    start_ns: u64,
+    recorded_ns: u64,
+    replayed_ns: Option<SpreadJson>,
+    error: Option<f64>,
+    refused: Option<&'a str>,
+    difference: Option<DifferenceJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct DifferenceJson<'a> {
+    kind: &'static str,
+    thread: Option<&'a str>,
+    recorded_ns: u64,
+    replayed_ns: u64,
+}
+
+#[derive(Serialize)]
+struct TriedJson<'a> {
+    text: &'a str,
+    /// Of the waits that are not refused.
+    waits: Vec<PredictedJson>,
+    less_cpu_time: Vec<LoserJson>,
+}
+
+#[derive(Serialize)]
+struct PredictedJson {
+    /// The position in `waits`.
+    wait: usize,
+    /// None: it does not end.
+    predicted_ns: Option<SpreadJson>,
+    gain_ns: Option<i64>,
+}
+
+#[derive(Serialize)]
+struct LoserJson {
+    thread: String,
+    ns: u64,
+}
+
+impl SpreadJson {
+    fn of(spread: Trial) -> SpreadJson {
+        SpreadJson {
+            median: spread.median.0,
+            min: spread.least.0,
+            max: spread.most.0,
+        }
+    }
+}
+
+/// The object.
+pub(super) fn json<'a>(study: &'a Study<'_>, arguments: &'a DiagnoseArguments) -> WhatIfReport<'a> {
+    let asked = &study.asked;
+    let waits = asked.iter().map(|asked| {
+        let wait = study.wait(asked);
+        AskedJson {
+            thread: study.account.timeline.name(wait.thread),
+            tid: study.account.timeline.tid(wait.thread),
+            name: &wait.name,
+            start_ns: wait.begin.0,
+            recorded_ns: wait.length().0,
+            replayed_ns: asked.replayed.map(SpreadJson::of),
+            error: asked.error,
+            refused: asked.refused.as_deref(),
+            difference: asked.difference.as_ref().map(|part| DifferenceJson {
+                kind: part.kind.word(),
+                thread: part.thread.as_deref(),
+                recorded_ns: part.recorded.0,
+                replayed_ns: part.replayed.0,
+            }),
+        }
+    });
+    WhatIfReport {
+        trace: &arguments.trace,
+        program: arguments.program.as_deref(),
+        policy: &study.program.policy,
+        cpus: study.program.machine.cpus.len(),
+        seeds: study.seeds,
+        assumed: &study.program.assumed,
+        replay: AsItWas {
+            long_waits: asked.len(),
+            within_10_percent: asked.iter().filter(|asked| asked.refused.is_none()).count(),
+            share_error: study.before.share_error,
+        },
+        waits: waits.collect(),
+        what_if: study.tried.iter().map(|tried| of(study, tried)).collect(),
+    }
+}
+
+fn of<'a>(study: &Study<'_>, tried: &'a Tried) -> TriedJson<'a> {
+    let answered = study.asked.iter().enumerate();
+    let answered = answered.filter(|(_, asked)| asked.refused.is_none());
+    let signed = |length: Nanos| i64::try_from(length.0).unwrap_or(i64::MAX);
+    let waits = answered.map(|(wait, asked)| {
+        let with = tried.trials.waits[asked.at];
+        let gain = asked.replayed.zip(with);
+        PredictedJson {
+            wait,
+            predicted_ns: with.map(SpreadJson::of),
+            gain_ns: gain.map(|(was, with)| signed(was.median) - signed(with.median)),
+        }
+    });
+    let losers = losers(study, tried).into_iter();
+    TriedJson {
+        text: &tried.text,
+        waits: waits.collect(),
+        less_cpu_time: losers
+            .map(|(thread, less)| LoserJson { thread, ns: less.0 })
+            .collect(),
+    }
+}

@@ -1,0 +1,262 @@
+//! The runs: the recording as it was, and with each change, under several seeds.
+
+use console::{Failure, Progress};
+use event::Nanos;
+use replay::{BuildOptions, Difference, Played, Program, ProgramThread, play};
+use trace::explain::Wait;
+
+use super::super::arguments::DiagnoseArguments;
+use crate::commands::accounts::Account;
+use crate::commands::simulate::library;
+
+/// A wait of at least this length is a long one: of shorter ones a good part is the kernel's own time, of
+/// which a recording tells little.
+const LONG: Nanos = Nanos::from_millis(1);
+
+/// What happened to a length under several seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Trial {
+    pub(super) median: Nanos,
+    pub(super) least: Nanos,
+    pub(super) most: Nanos,
+}
+
+/// The results of a program under several seeds.
+pub(super) struct Trials {
+    /// By wait; none: in most runs it did not come to its end.
+    pub(super) waits: Vec<Option<Trial>>,
+    /// By thread: how long it ran, in the median.
+    pub(super) ran: Vec<Nanos>,
+    /// The part of the CPU time that went to other threads than in the recording.
+    pub(super) share_error: f64,
+    /// The run of seed 0.
+    first: Played,
+}
+
+/// A change and its results.
+pub(super) struct Tried {
+    pub(super) text: String,
+    pub(super) trials: Trials,
+}
+
+/// A wait that is asked about.
+pub(super) struct Asked {
+    /// Its position in the explanation.
+    pub(super) at: usize,
+    /// As it was.
+    pub(super) replayed: Option<Trial>,
+    /// How far that is from the recording, as a part of that.
+    pub(super) error: Option<f64>,
+    /// Why there is no answer.
+    pub(super) refused: Option<String>,
+    pub(super) difference: Option<Difference>,
+}
+
+pub(super) struct Study<'a> {
+    pub(super) account: &'a Account,
+    pub(super) program: Program,
+    pub(super) seeds: u64,
+    /// The recording as it was.
+    pub(super) before: Trials,
+    pub(super) asked: Vec<Asked>,
+    pub(super) tried: Vec<Tried>,
+}
+
+impl<'a> Study<'a> {
+    pub(super) fn new(
+        arguments: &DiagnoseArguments,
+        account: &'a Account,
+    ) -> Result<Study<'a>, Failure> {
+        let machine = match &arguments.machine {
+            None => None,
+            Some(name) => {
+                let found = library::machine(name);
+                Some(found.map_err(|why| Failure::Usage(format!("--machine: {why}")))?)
+            }
+        };
+        let mut options = BuildOptions {
+            machine,
+            policy: arguments.policy.clone(),
+            tick: arguments.tick,
+            busy: arguments.busy.clone(),
+        };
+        let explanation = &account.explanation;
+        let waits = explanation.waits.iter();
+        let waits: Vec<_> = waits
+            .map(|wait| (wait.thread, wait.begin, wait.end))
+            .collect();
+        let build = |options: &BuildOptions| {
+            let program = Program::of(&account.timeline, &waits, options);
+            let program = program.map_err(|why| Failure::Usage(format!("--what-if: {why}")))?;
+            program
+                .is_playable()
+                .map_err(|why| Failure::Usage(format!("--policy: {why}")))?;
+            Ok::<Program, Failure>(program)
+        };
+        let mut program = build(&options)?;
+        let kernel = &account.timeline.recording().origin.kernel;
+        if arguments.policy.is_none() && kernel.is_none() && arguments.program.is_none() {
+            options.policy = Some(nearest(&program, explanation.waits.as_slice()));
+            let assumed = format!(
+                "the kernel schedules as {} does, of {} the one whose replay is nearest; --policy says \
+                 better",
+                options.policy.as_deref().unwrap_or_default(),
+                POLICIES.join(" and ")
+            );
+            program = build(&options)?;
+            program.assumed.push(assumed);
+        }
+        let seeds = arguments.seeds;
+        let before = trials(&program, seeds, "replays");
+        let mut study = Study {
+            account,
+            program,
+            seeds,
+            asked: Vec::new(),
+            before,
+            tried: Vec::new(),
+        };
+        study.ask();
+        Ok(study)
+    }
+
+    /// Finds which waits can be answered for.
+    fn ask(&mut self) {
+        /// Of so many it is told in which part they differ: each is an account of a whole replay.
+        const DIFFERENCES_MAX: usize = 10;
+        let waits = &self.account.explanation.waits;
+        let mut told = 0;
+        for (at, wait) in waits.iter().enumerate() {
+            if wait.length() < LONG && waits.iter().any(|wait| wait.length() >= LONG) {
+                continue;
+            }
+            let stretch = self.program.stretches[at];
+            let replayed = self.before.waits[at];
+            let error = replayed.map(|replayed| stretch.error(replayed.median));
+            let is_trusted = stretch.is_trusted(replayed.map(|replayed| replayed.median));
+            let mut difference = None;
+            if !is_trusted && told < DIFFERENCES_MAX {
+                told += 1;
+                difference = self.program.difference(at, wait, &self.before.first);
+            }
+            let refused = match (stretch.points, replayed, is_trusted) {
+                (_, _, true) => None,
+                (None, ..) => Some("its thread was not seen at both ends".to_owned()),
+                (_, None, _) => Some("it does not end in the replay".to_owned()),
+                (_, Some(_), _) => Some("the replay is too far off".to_owned()),
+            };
+            self.asked.push(Asked {
+                at,
+                replayed,
+                error,
+                refused,
+                difference,
+            });
+        }
+    }
+
+    /// Runs each change.
+    pub(super) fn try_changes(&mut self, arguments: &DiagnoseArguments) -> Result<(), Failure> {
+        for change in &arguments.what_if {
+            let changed = change.apply(&self.program, is_meant);
+            let changed = changed.map_err(|why| Failure::Usage(format!("--what-if: {why}")))?;
+            self.tried.push(Tried {
+                text: change.text().to_owned(),
+                trials: trials(&changed, self.seeds, "replays with a change"),
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether there is a wait that can be answered for.
+    pub(super) fn is_answered(&self) -> bool {
+        self.asked.iter().any(|asked| asked.refused.is_none())
+    }
+
+    pub(super) fn wait(&self, asked: &Asked) -> &Wait {
+        &self.account.explanation.waits[asked.at]
+    }
+}
+
+/// Whether a name, a number or a pattern means a thread, or its process.
+fn is_meant(given: &str, is_process: bool, thread: &ProgramThread) -> bool {
+    let (names, number): (Vec<&str>, Option<u32>) = if is_process {
+        (
+            thread.process.0.as_deref().into_iter().collect(),
+            thread.process.1,
+        )
+    } else {
+        (vec![&thread.name, thread.recorded_name.trim()], thread.tid)
+    };
+    let is_number = number.is_some() && given.parse().ok() == number;
+    let is_name = names.contains(&given);
+    let matches = || {
+        let pattern = glob::Pattern::new(given);
+        pattern.is_ok_and(|pattern| names.iter().any(|name| pattern.matches(name)))
+    };
+    is_number || is_name || (given.contains(['*', '?', '[']) && matches())
+}
+
+/// The policies that are tried where the recording does not say which kernel it was.
+const POLICIES: [&str; 2] = ["eevdf-6.18", "cfs-4.12"];
+
+/// The policy under which most long waits replay well; of equal ones the first.
+fn nearest(program: &Program, waits: &[Wait]) -> String {
+    let good = |policy: &str| {
+        let program = Program {
+            policy: policy.to_owned(),
+            ..program.clone()
+        };
+        let lengths = program.lengths(&play(&program, 0));
+        let all = lengths.iter().zip(&program.stretches).zip(waits);
+        let long = all.filter(|(_, wait)| wait.length() >= LONG);
+        long.filter(|((length, stretch), _)| stretch.is_trusted(**length))
+            .count()
+    };
+    let best = POLICIES.iter().rev().max_by_key(|policy| good(policy));
+    best.map_or(POLICIES[0], |best| best).to_owned()
+}
+
+/// Runs a program under seeds from 0 on.
+fn trials(program: &Program, seeds: u64, what: &'static str) -> Trials {
+    let mut progress = Progress::new(what, seeds);
+    let mut lengths: Vec<Vec<Nanos>> = vec![Vec::new(); program.stretches.len()];
+    let mut ran: Vec<Vec<Nanos>> = vec![Vec::new(); program.threads.len()];
+    let mut first = None;
+    let mut share_error = 0.0;
+    for seed in 0..seeds {
+        let played = play(program, seed);
+        for (list, length) in lengths.iter_mut().zip(program.lengths(&played)) {
+            list.extend(length);
+        }
+        for (list, time) in ran.iter_mut().zip(&played.ran) {
+            list.push(*time);
+        }
+        if first.is_none() {
+            share_error = program.share_error(&played);
+            first = Some(played);
+        }
+        progress.step();
+    }
+    let spread = |list: &mut Vec<Nanos>| {
+        list.sort_unstable();
+        let is_most = list.len() as u64 * 2 > seeds;
+        is_most.then(|| Trial {
+            median: list[list.len() / 2],
+            least: list[0],
+            most: list[list.len() - 1],
+        })
+    };
+    Trials {
+        waits: lengths.iter_mut().map(spread).collect(),
+        ran: ran
+            .iter_mut()
+            .map(|list| {
+                list.sort_unstable();
+                list[list.len() / 2]
+            })
+            .collect(),
+        share_error,
+        first: first.unwrap_or_else(|| play(program, 0)),
+    }
+}

@@ -1,0 +1,136 @@
+//! A recording as a program.
+
+use event::{Nanos, Task};
+use policy::{Attr, Discipline};
+use sim::Machine;
+use sim::scenario::{DisciplineName, Repeat, Scenario, Segment, Segments, ThreadPlan};
+
+/// A recording as a program: the machine, and what each thread did on it.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The machine.
+    pub machine: Machine,
+    /// The same as a machine file, if it was made of the recording.
+    pub machine_file: Option<String>,
+    /// The kernel's policy, by its name.
+    pub policy: String,
+    /// How long the recording is.
+    pub length: Nanos,
+    /// The threads.
+    pub threads: Vec<ProgramThread>,
+    /// The stretches of time that are measured: the waits that are asked about.
+    pub stretches: Vec<Stretch>,
+    /// What the recording does not hold, and what was assumed in its place; each in a sentence without its
+    /// full stop.
+    pub assumed: Vec<String>,
+}
+
+/// A thread of a program.
+#[derive(Clone, Debug)]
+pub struct ProgramThread {
+    /// Its name, which no other thread has.
+    pub name: String,
+    /// Its number in the recording.
+    pub task: Task,
+    /// Its name in the recording.
+    pub recorded_name: String,
+    /// The kernel's number for it, if it has one.
+    pub tid: Option<u32>,
+    /// The name of its process, and the kernel's number for that, as far as they are known.
+    pub process: (Option<String>, Option<u32>),
+    /// Its priority at the beginning.
+    pub attr: Attr,
+    /// The CPUs that it may run on; none: all.
+    pub cpus: Vec<u32>,
+    /// What it does.
+    pub segments: Vec<Segment>,
+    /// Where it waits for other threads.
+    pub waits: Vec<WaitPlace>,
+    /// How long it ran in the recording.
+    pub ran: Nanos,
+}
+
+/// A wait of a thread for another one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WaitPlace {
+    /// The position of its segment.
+    pub segment: usize,
+    /// The thread's slices in which it was, the outermost first: "frame > lock bus".
+    pub within: String,
+    /// Whether it was for a lock, as far as the recording tells.
+    pub is_lock: bool,
+}
+
+/// A stretch of a thread's time that is measured in the recording and in replays, between two points of its
+/// program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stretch {
+    /// The thread.
+    pub task: Task,
+    /// Its length in the recording.
+    pub length: Nanos,
+    /// The times at which the recorded thread came to the two points; none: it did not come to both.
+    pub points: Option<(Nanos, Nanos)>,
+}
+
+impl Stretch {
+    /// The name of the stretch at this position, in segments.
+    pub(crate) fn name(at: usize) -> String {
+        format!("wait {at}")
+    }
+}
+
+impl Program {
+    /// The program as a scenario, which [`sim::scenario::run`] runs on [`Program::machine`].
+    pub fn scenario(&self) -> Scenario {
+        let threads = self.threads.iter().map(|thread| ThreadPlan {
+            name: thread.name.clone(),
+            count: 1,
+            discipline: discipline(thread.attr.discipline),
+            nice: thread.attr.nice,
+            priority: thread.attr.priority,
+            slice: thread.attr.slice,
+            threshold: None,
+            percent: None,
+            cpus: thread.cpus.clone(),
+            start: None,
+            repeat: Repeat::Times(1),
+            phases: Vec::new(),
+            segments: Segments(thread.segments.as_slice().into()),
+        });
+        Scenario {
+            name: "replay".into(),
+            about: "a recording, run again".into(),
+            source: None,
+            machine: self.machine.name.clone(),
+            policy: self.policy.clone(),
+            full_speed: false,
+            hints: false,
+            until: Some(self.until()),
+            starvation: None,
+            threads: threads.collect(),
+            inheriting_mutexes: Vec::new(),
+            queues: Default::default(),
+            semaphores: Default::default(),
+            quota: None,
+            changes: Vec::new(),
+            perturb: Default::default(),
+            program: None,
+        }
+    }
+
+    /// When a replay ends: later than the recording, so that what takes longer is seen to its end.
+    pub fn until(&self) -> Nanos {
+        self.length + Nanos(self.length.0 / 4)
+    }
+}
+
+fn discipline(discipline: Discipline) -> DisciplineName {
+    match discipline {
+        Discipline::Fair => DisciplineName::Fair,
+        Discipline::Batch => DisciplineName::Batch,
+        Discipline::Idle => DisciplineName::Idle,
+        Discipline::Fifo => DisciplineName::Fifo,
+        Discipline::RoundRobin => DisciplineName::Rr,
+    }
+}

@@ -1,0 +1,227 @@
+//! The signals between threads with lists of segments, and the priorities that their waiters lend.
+//!
+//! Each pair of threads has a count of what one sent and the other waited for, so that a thread goes on at
+//! the same point of the other's work whichever of the two is early. Programs of this kind are made of
+//! recordings, in which a thread's time holds what its calls of the kernel took; so the calls here take no
+//! more time than the machine's kernel says, and none where that is free.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex as StdMutex};
+
+use event::Nanos;
+use platform::{Atomic, Memory, Ordering, Parker, Platform};
+use policy::Attr;
+
+use super::file::Scenario;
+use super::objects::held;
+use crate::{Sim, SimParker};
+
+/// A time after the end of every scenario.
+const FOR_EVER: Nanos = Nanos(1 << 62);
+
+/// How far a lent priority is handed on, from waiter to waiter.
+const CHAIN_MAX: usize = 32;
+
+/// The signals of a run.
+#[derive(Default)]
+pub(super) struct Signals {
+    /// The number of each thread.
+    numbers: BTreeMap<Arc<str>, usize>,
+    boxes: StdMutex<Vec<Inbox>>,
+    /// When the scenario is over: nobody waits any longer then.
+    pub(super) end: Nanos,
+}
+
+/// What was sent to one thread.
+struct Inbox {
+    /// By sender: how many signals were sent and not yet waited for.
+    sent: BTreeMap<usize, u64>,
+    /// The sender of the signal that the thread sleeps for, and whether it lends.
+    waits_for: Option<(usize, bool)>,
+    parker: Arc<SimParker>,
+    /// Counts signals that came while the thread spins.
+    word: Arc<<Sim as Memory>::AtomicU64>,
+    spins: bool,
+    own: Attr,
+    now: Attr,
+    has_ended: bool,
+}
+
+impl Signals {
+    /// Those of all threads of the scenario.
+    pub(super) fn new(sim: &Sim, scenario: &Scenario) -> Signals {
+        if scenario.threads.iter().all(|plan| plan.segments.is_empty()) {
+            return Signals::default();
+        }
+        let plans = scenario.threads.iter();
+        let threads = plans.flat_map(|plan| (0..plan.count).map(move |copy| (plan, copy)));
+        let mut signals = Signals {
+            end: scenario.until.unwrap_or(FOR_EVER),
+            ..Signals::default()
+        };
+        let mut boxes = Vec::new();
+        for (number, (plan, copy)) in threads.enumerate() {
+            signals.numbers.insert(plan.name_of(copy).into(), number);
+            boxes.push(Inbox {
+                sent: BTreeMap::new(),
+                waits_for: None,
+                parker: Arc::new(sim.parker()),
+                word: Arc::new(<Sim as Memory>::AtomicU64::new(0)),
+                spins: false,
+                own: plan.attr(),
+                now: plan.attr(),
+                has_ended: false,
+            });
+        }
+        signals.boxes = StdMutex::new(boxes);
+        signals
+    }
+
+    fn number(&self, name: &str) -> Option<usize> {
+        self.numbers.get(name).copied()
+    }
+
+    /// Thread `me` sends a signal to the thread of this name.
+    pub(super) fn wake(&self, sim: &Sim, me: usize, target: &str) {
+        let Some(target) = self.number(target) else {
+            return;
+        };
+        let (parker, word) = {
+            let mut boxes = held(&self.boxes);
+            let inbox = &mut boxes[target];
+            *inbox.sent.entry(me).or_default() += 1;
+            let waits = inbox.waits_for.take_if(|(from, _)| *from == me);
+            (
+                waits.map(|(_, lends)| (inbox.parker.clone(), lends)),
+                inbox.spins.then(|| inbox.word.clone()),
+            )
+        };
+        if let Some((_, true)) = parker {
+            self.settle(sim, me);
+        }
+        if let Some((parker, _)) = parker {
+            parker.unpark();
+        }
+        if let Some(word) = word {
+            // SeqCst, partner: the load in `spin_until`, in `spin`.
+            word.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Takes a signal of this sender, if there is one.
+    fn take(&self, me: usize, from: usize) -> bool {
+        match held(&self.boxes)[me].sent.get_mut(&from) {
+            Some(count) if *count > 0 => {
+                *count -= 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Thread `me` sleeps until the thread of this name has sent it a signal.
+    pub(super) fn wait(&self, sim: &Sim, me: usize, from: &str, lends: bool) {
+        let Some(from) = self.number(from) else {
+            return;
+        };
+        if self.take(me, from) {
+            return;
+        }
+        let tells = sim.has_hints();
+        if tells {
+            sim.waits_for(&[from]);
+        }
+        self.sleep(sim, me, from, lends);
+        if tells {
+            sim.waits_for(&[]);
+        }
+    }
+
+    fn sleep(&self, sim: &Sim, me: usize, from: usize, lends: bool) {
+        while !self.take(me, from) {
+            let parker = {
+                let mut boxes = held(&self.boxes);
+                boxes[me].waits_for = Some((from, lends));
+                boxes[me].parker.clone()
+            };
+            if lends {
+                self.settle(sim, from);
+            }
+            parker.park(self.end);
+            if sim.time() >= self.end {
+                return;
+            }
+        }
+    }
+
+    /// The same, and keeps the CPU busy meanwhile.
+    pub(super) fn spin(&self, sim: &Sim, me: usize, from: &str) {
+        let Some(from) = self.number(from) else {
+            return;
+        };
+        while !self.take(me, from) {
+            let (word, seen) = {
+                let mut boxes = held(&self.boxes);
+                boxes[me].spins = true;
+                let word = boxes[me].word.clone();
+                // SeqCst, partner: the count in `wake`.
+                let seen = word.load(Ordering::SeqCst);
+                (word, seen)
+            };
+            Sim::spin_until(&word, |value| value != seen, self.end);
+            if sim.time() >= self.end {
+                return;
+            }
+        }
+        held(&self.boxes)[me].spins = false;
+    }
+
+    /// Thread `me` is scheduled as `attr` says from now on, unless another one lends it more.
+    pub(super) fn set_attr(&self, sim: &Sim, me: usize, attr: Attr) {
+        held(&self.boxes)[me].own = attr;
+        self.settle(sim, me);
+    }
+
+    /// Thread `me` has nothing more to do.
+    pub(super) fn end(&self, me: usize) {
+        if let Some(inbox) = held(&self.boxes).get_mut(me) {
+            inbox.has_ended = true;
+        }
+    }
+
+    /// Gives a thread the best of its own priority and those that are lent to it, and what it lends itself
+    /// from that to the next one.
+    fn settle(&self, sim: &Sim, thread: usize) {
+        let mut next = Some(thread);
+        for _ in 0..CHAIN_MAX {
+            let Some(thread) = next else { return };
+            let changed = {
+                let mut boxes = held(&self.boxes);
+                let lent = boxes.iter();
+                let lent = lent.filter(|inbox| inbox.waits_for == Some((thread, true)));
+                let best = lent.map(|inbox| &inbox.now).max_by_key(|attr| rank(attr));
+                let own = &boxes[thread].own;
+                let best = best.filter(|lent| rank(lent) > rank(own)).unwrap_or(own);
+                let best = best.clone();
+                let inbox = &mut boxes[thread];
+                next = inbox.waits_for.and_then(|(on, lends)| lends.then_some(on));
+                let is_new = inbox.now != best && !inbox.has_ended;
+                inbox.now = best.clone();
+                is_new.then_some(best)
+            };
+            match changed {
+                Some(attr) => sim.set_attr_of(thread, attr),
+                None => return,
+            }
+        }
+    }
+}
+
+/// The order of priorities, the best last: real-time ones, then fair ones by their niceness.
+fn rank(attr: &Attr) -> (bool, i16) {
+    if attr.discipline.is_realtime() {
+        (true, i16::from(attr.priority))
+    } else {
+        (false, -i16::from(attr.nice))
+    }
+}
