@@ -151,7 +151,32 @@ fn rules(name: &'static str, setting: Setting) -> Rules {
     }
 }
 
-/// The policy of this name, if there is one: one of the [`CATALOGUE`], or `pct-N` with N from 1 to 99.
+/// One of the two rules of source 004 with a slice of its own, `virtual-slice-N` or `uniform-slice-N`: N is
+/// the least slice, or the slice, in microseconds.
+fn sliced(name: &str) -> Option<Box<dyn Class>> {
+    let (rule, micros) = name.rsplit_once('-')?;
+    let micros = micros
+        .parse()
+        .ok()
+        .filter(|micros| (1..=1_000_000).contains(micros))?;
+    let slice = Nanos::from_micros(micros);
+    let mut promises = Promises::default();
+    let bursts = match rule {
+        "virtual-slice" => {
+            promises.unit = slice;
+            virtual_slice(promises)
+        }
+        "uniform-slice" => {
+            promises.uniform = slice;
+            uniform_slice(promises)
+        }
+        _ => return None,
+    };
+    Some(Box::new(Ext::new(bursts, Model::ideal())))
+}
+
+/// The policy of this name, if there is one: one of the [`CATALOGUE`], `pct-N` with N from 1 to 99, or
+/// `virtual-slice-N` and `uniform-slice-N` with a slice of N microseconds, up to a second.
 ///
 /// ```
 /// use event::Nanos;
@@ -166,8 +191,10 @@ pub fn named(name: &str, setting: Setting) -> Option<Box<dyn Class>> {
     if let Some(depth @ 1..=99) = depth {
         return Some(Box::new(Explore::new(Order::Pct { depth }, setting.seed)));
     }
-    let entry = CATALOGUE.iter().find(|entry| entry.name == name)?;
-    Some((entry.make)(setting))
+    match CATALOGUE.iter().find(|entry| entry.name == name) {
+        Some(entry) => Some((entry.make)(setting)),
+        None => sliced(name),
+    }
 }
 
 #[cfg(test)]

@@ -255,7 +255,7 @@ impl<P: Polling> Global<P> {
     }
 
     /// Main thread: there is something for this many workers.
-    fn signal(&self, pieces: u32) {
+    fn wake(&self, pieces: u32) {
         match self.signals {
             Signals::ByMain => {
                 let count = (pieces as usize).min(self.common.workers);
@@ -296,7 +296,10 @@ impl<P: Polling> Baseline for Global<P> {
             // an entry then and is about to free its cell.
             self.common.platform.poll(Poll::Pause, &slot.word);
         }
-        self.signal(pieces);
+    }
+
+    fn signal(&self, pieces: u32) {
+        self.wake(pieces);
     }
 
     fn wait(&self, job: u32) {
@@ -307,7 +310,7 @@ impl<P: Polling> Baseline for Global<P> {
             }
         }
         if !self.stack.is_empty() {
-            self.signal(1);
+            self.wake(1);
         }
     }
 

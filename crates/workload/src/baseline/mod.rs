@@ -15,7 +15,7 @@
 //!
 //! Each choice says whether it is the source's or ours. For all three:
 //! - Ours: a job is scheduled and signalled at once. The source has batches that are flushed when the
-//!   main thread waits, and does not say whether its measurements used them.
+//!   main thread waits, and does not say whether its measurements used them: [`BaselineReading`] has both.
 //! - Ours: the main thread helps while it waits: it takes whatever job a worker would, and if there is none
 //!   it looks again without sleeping, with a pause instruction in between. Source 000 shows both on a version
 //!   of the same job system ("asks UnityMain to pick it up", "looks like a busy wait"); no source says
@@ -86,12 +86,26 @@ impl fmt::Display for BaselineKind {
     }
 }
 
+/// What the source leaves open and can be read in two ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct BaselineReading {
+    /// Jobs go into a list, and are flushed when the main thread waits: all of them at once, with a signal
+    /// to as many workers as can help. The source has such batches and does not say whether its
+    /// measurements used them.
+    pub batched: bool,
+    /// 2022.2 has an entry of a queue for each piece of a parallel job, as 2017.3 has a ticket, and no
+    /// blocks.
+    pub by_piece: bool,
+}
+
 /// A job system, as the scene and the worker threads see it.
 trait Baseline: Send + Sync {
     /// Main thread: a frame begins, all jobs of the one before are over.
     fn begin(&self, frame: u64);
-    /// Main thread: schedules the next job of the frame.
+    /// Main thread: schedules the next job of the frame; wakes nobody if [`signal`](Baseline::signal) does.
     fn schedule(&self, job: u32);
+    /// Main thread: jobs with this many pieces were scheduled.
+    fn signal(&self, pieces: u32);
     /// Main thread: returns when the job is over, and helps meanwhile.
     fn wait(&self, job: u32);
     /// Main thread: all jobs of the frame are over.
@@ -102,11 +116,15 @@ trait Baseline: Send + Sync {
     fn quit(&self);
 }
 
-fn system<P: Polling>(kind: BaselineKind, common: Common<P>) -> Arc<dyn Baseline> {
+fn system<P: Polling>(
+    kind: BaselineKind,
+    reading: BaselineReading,
+    common: Common<P>,
+) -> Arc<dyn Baseline> {
     match kind {
         BaselineKind::Unity2017_3 => Arc::new(Global::new(common, Signals::ByMain)),
         BaselineKind::Unity2021_3 => Arc::new(Global::new(common, Signals::Chained)),
-        BaselineKind::Unity2022_2 => Arc::new(Stealing::new(common)),
+        BaselineKind::Unity2022_2 => Arc::new(Stealing::new(common, reading.by_piece)),
     }
 }
 
@@ -173,6 +191,7 @@ impl<P: Platform> Common<P> {
 /// Dropping it ends the worker threads and waits for them, but not while panicking.
 pub struct BaselineScene<P: Platform> {
     kind: BaselineKind,
+    batched: bool,
     system: Arc<dyn Baseline>,
     threads: Vec<P::Thread>,
     bodies: Arc<Bodies>,
@@ -202,13 +221,39 @@ impl<P: Polling> BaselineScene<P> {
         workers: usize,
         busy: Busy,
     ) -> Result<BaselineScene<P>, SpawnError> {
+        BaselineScene::with(
+            BaselineReading::default(),
+            kind,
+            graph,
+            platform,
+            workers,
+            busy,
+        )
+    }
+
+    /// The same, with the source read so.
+    ///
+    /// # Errors
+    /// As [`new`](BaselineScene::new).
+    ///
+    /// # Panics
+    /// As [`new`](BaselineScene::new).
+    pub fn with(
+        reading: BaselineReading,
+        kind: BaselineKind,
+        graph: JobGraph,
+        platform: P,
+        workers: usize,
+        busy: Busy,
+    ) -> Result<BaselineScene<P>, SpawnError> {
         assert!(workers <= semaphore::MAX_WORKERS, "{workers} workers");
         let sinks = graph.sinks();
         let bodies = Arc::new(Bodies::new(graph, busy));
         let common = Common::new(platform.clone(), Arc::clone(&bodies), workers);
         let mut scene = BaselineScene {
             kind,
-            system: system(kind, common),
+            batched: reading.batched,
+            system: system(kind, reading, common),
             threads: Vec::with_capacity(workers),
             bodies,
             sinks,
@@ -244,15 +289,34 @@ impl<P: Polling> BaselineScene<P> {
         self.system.begin(self.frame);
         let graph = self.bodies.graph();
         let mut syncs = graph.syncs().iter().peekable();
+        let mut batch = Vec::new();
         for job in 0..graph.jobs().len() as u32 {
-            self.system.schedule(job);
-            while let Some(sync) = syncs.next_if(|sync| sync.after == job) {
-                self.system.wait(sync.wait_for);
-                self.observed = self.bodies.observe_also(self.observed, sync.wait_for);
+            batch.push(job);
+            let mut sync = syncs.next_if(|sync| sync.after == job);
+            if sync.is_some() || !self.batched {
+                self.flush(&mut batch);
+            }
+            while let Some(at) = sync {
+                self.system.wait(at.wait_for);
+                self.observed = self.bodies.observe_also(self.observed, at.wait_for);
+                sync = syncs.next_if(|sync| sync.after == job);
             }
         }
+        self.flush(&mut batch);
         self.sinks.iter().for_each(|&sink| self.system.wait(sink));
         self.system.end();
+    }
+
+    /// Schedules these jobs, and signals what they are.
+    fn flush(&self, batch: &mut Vec<u32>) {
+        let jobs = self.bodies.graph().jobs();
+        let pieces: u32 = batch.iter().map(|&job| jobs[job as usize].pieces()).sum();
+        for job in batch.drain(..) {
+            self.system.schedule(job);
+        }
+        if pieces > 0 {
+            self.system.signal(pieces);
+        }
     }
 
     /// Whether the last frame was run correctly; its checksum if it was.

@@ -11,7 +11,7 @@
 //! - A job enters the list of each of its dependencies when it is scheduled: a program that schedules jobs
 //!   after handles has no graph beforehand.
 //! - A parallel job is split into as many blocks of neighbouring pieces as there are threads, or pieces
-//!   if they are fewer; each block is one entry.
+//!   if they are fewer; each block is one entry. Read otherwise, each piece is one.
 //! - Queues are of the kind of 2017.3's ([`Ring`]), oldest first for owner and thieves ("dequeue").
 //! - A thief asks the queues in order, from its own on.
 //! - `ShouldSleep` is always true; sleeping workers are in the word in [`Semaphore`], which only threads that
@@ -31,6 +31,8 @@ use super::{Baseline, Common};
 
 pub(super) struct Stealing<P: Platform> {
     common: Common<P>,
+    /// The most blocks that a job is split into.
+    most_blocks: u32,
     jobs: Box<[Padded<StealingJob<P>>]>,
     /// Links between jobs, in the order of the jobs that wait: the job that waits, and the link below it in
     /// the list of the one it waits for.
@@ -84,7 +86,7 @@ impl Block {
 }
 
 impl<P: Polling> Stealing<P> {
-    pub(super) fn new(common: Common<P>) -> Stealing<P> {
+    pub(super) fn new(common: Common<P>, by_piece: bool) -> Stealing<P> {
         let graph = common.bodies.graph();
         let (mut links, mut first_link) = (Vec::new(), Vec::new());
         for (job, node) in (0u32..).zip(graph.jobs()) {
@@ -98,11 +100,10 @@ impl<P: Polling> Stealing<P> {
             }));
         }
         let threads = common.workers + 1;
-        let most_blocks = graph
-            .jobs()
-            .iter()
-            .map(|node| blocks(node.pieces(), threads));
-        let most_blocks = most_blocks.sum::<u32>() as usize;
+        let most_blocks = if by_piece { MAX_BLOCKS } else { threads as u32 };
+        let cells = graph.jobs().iter();
+        let cells = cells.map(|node| blocks(node.pieces(), most_blocks));
+        let cells = cells.sum::<u32>() as usize;
         let job = |_| {
             Padded(P::on_own_lines(|| StealingJob {
                 pending: P::AtomicU64::new(0),
@@ -114,7 +115,8 @@ impl<P: Polling> Stealing<P> {
             jobs: first_link.iter().map(job).collect(),
             links: links.into(),
             first_link,
-            queues: (0..threads).map(|_| Ring::new(most_blocks)).collect(),
+            most_blocks,
+            queues: (0..threads).map(|_| Ring::new(cells)).collect(),
             sleepers: Semaphore::new(&common.platform, common.workers),
             common,
         }
@@ -215,7 +217,7 @@ impl<P: Polling> Stealing<P> {
     }
 
     fn blocks(&self, job: u32) -> u32 {
-        blocks(self.common.pieces(job), self.queues.len())
+        blocks(self.common.pieces(job), self.most_blocks)
     }
 
     fn pieces_of(&self, block: Block) -> Range<u32> {
@@ -226,9 +228,12 @@ impl<P: Polling> Stealing<P> {
 }
 
 /// The number of blocks that `pieces` pieces are split into.
-fn blocks(pieces: u32, threads: usize) -> u32 {
-    pieces.min(threads as u32)
+fn blocks(pieces: u32, most: u32) -> u32 {
+    pieces.min(most)
 }
+
+/// A block's number has 16 bits.
+const MAX_BLOCKS: u32 = 1 << 16;
 
 impl<P: Polling> Baseline for Stealing<P> {
     fn begin(&self, frame: u64) {
@@ -247,6 +252,9 @@ impl<P: Polling> Baseline for Stealing<P> {
         self.wait_for_dependencies(job);
         self.one_less(job, self.common.workers);
     }
+
+    /// A worker was woken with each job that became ready.
+    fn signal(&self, _pieces: u32) {}
 
     fn wait(&self, job: u32) {
         let waiting = &self.jobs[job as usize].waiting;

@@ -70,6 +70,35 @@ fn frames_on_the_machine_at_hand_equal_serial_ones() {
     }
 }
 
+/// Goal: however the source is read, every job is run. Method: each reading of each job system, on simulated
+/// threads and at hand, with and without workers; checksums are those of a serial run.
+#[test]
+fn every_reading_runs_every_job() {
+    for kind in BaselineKind::ALL {
+        for (batched, by_piece) in [(false, true), (true, false), (true, true)] {
+            let reading = BaselineReading { batched, by_piece };
+            for (seed, workers) in [(1, 0), (2, 1), (3, 3), (4, 7)] {
+                let graph = || generated(seed, 60, 40, Nanos(100));
+                let simulated = SimConfig::new(seed);
+                let report = Sim::run(simulated, |sim| {
+                    let scene =
+                        BaselineScene::with(reading, kind, graph(), sim, workers, Busy::NONE);
+                    let mut scene = scene.unwrap();
+                    for _ in 0..2 {
+                        scene.run();
+                        scene.verify().unwrap();
+                    }
+                });
+                report.expect_finished();
+                let scene = BaselineScene::with(reading, kind, graph(), Os, workers, Busy::NONE);
+                let mut scene = scene.unwrap();
+                scene.run();
+                scene.verify().unwrap();
+            }
+        }
+    }
+}
+
 /// Goal: bodies compute and the measured graph of a build, with its long chains, runs. Method: two frames
 /// of it per job system.
 #[test]
@@ -246,6 +275,7 @@ fn the_main_thread_signals_as_the_source_says() {
             // As if a worker had taken the earlier signals.
             semaphore.clear();
             system.schedule(job);
+            system.signal(graph.jobs()[job as usize].pieces());
             (before, semaphore.signals())
         })
     };
@@ -257,7 +287,7 @@ fn the_main_thread_signals_as_the_source_says() {
     assert_eq!(signals(&by_main, &by_main.semaphore), after([1, 3, 4, 1]));
     let chained = Global::new(common(), Signals::Chained);
     assert_eq!(signals(&chained, &chained.semaphore), after([1, 1, 1, 1]));
-    let stealing = Stealing::new(common());
+    let stealing = Stealing::new(common(), false);
     assert_eq!(signals(&stealing, &stealing.sleepers), after([1, 1, 1, 0]));
 }
 
@@ -293,7 +323,12 @@ fn schedule_only(kind: BaselineKind, seed: u64, sim: &Sim) {
     };
     let bodies = Arc::new(Bodies::new(generator.generate().unwrap(), Busy::NONE));
     let workers = 1 + (seed % 3) as usize;
-    let system = system(kind, Common::new(sim.clone(), Arc::clone(&bodies), workers));
+    let common = Common::new(sim.clone(), Arc::clone(&bodies), workers);
+    let reading = BaselineReading {
+        batched: false,
+        by_piece: seed.is_multiple_of(2),
+    };
+    let system = system(kind, reading, common);
     let start = |worker: usize| {
         let system = Arc::clone(&system);
         let body = Box::new(move || system.work(worker));
@@ -306,6 +341,7 @@ fn schedule_only(kind: BaselineKind, seed: u64, sim: &Sim) {
             sim.charge(Nanos(200 * (seed % 4)));
         }
         system.schedule(job);
+        system.signal(bodies.graph().jobs()[job as usize].pieces());
     }
     sim.charge(Nanos::from_millis(1));
     assert_eq!(

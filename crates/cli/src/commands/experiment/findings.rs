@@ -16,6 +16,8 @@ pub(super) struct Findings {
     pub(super) plots: Vec<Plot>,
     /// Other facts that a reader has to know, such as a part that was left out.
     pub(super) notes: Vec<String>,
+    /// Whether what was only chosen was varied.
+    pub(super) is_varied: bool,
 }
 
 /// A table.

@@ -1,5 +1,6 @@
 //! Shared parts of the experiments: how much is to be done, running a scenario, reading what its threads did.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,6 +12,8 @@ use sim::{Machine, Outcome, Sim, SimConfig, SimReport};
 
 use console::{Failure, Progress};
 
+use super::chosen::ValueSet;
+
 /// How much is to be done.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Effort {
@@ -20,17 +23,36 @@ pub(super) struct Effort {
     /// Whether parts on this machine are run.
     pub(super) real: bool,
     pub(super) seed: u64,
+    /// Something that was chosen has another value.
+    pub(super) set: Option<ValueSet>,
 }
 
 impl Effort {
+    /// A quick run of the simulated parts, with this seed.
+    #[cfg(test)]
+    pub(super) fn quick(seed: u64) -> Effort {
+        Effort {
+            quick: true,
+            simulated: true,
+            real: false,
+            seed,
+            set: None,
+        }
+    }
+
     /// The first in a quick run, else the second.
     pub(super) fn of<T>(&self, quick: T, full: T) -> T {
         if self.quick { quick } else { full }
     }
 
-    /// Seeds, all different: `quick` of them in a quick run, else `full`.
+    /// Seeds, all different: `quick` of them in a quick run, else `full`, at most a thousand. Those of
+    /// another run's seed are all others.
     pub(super) fn seeds(&self, quick: u64, full: u64) -> impl Iterator<Item = u64> + use<> {
-        let first = self.seed;
+        let first = self
+            .seed
+            .wrapping_sub(1)
+            .wrapping_mul(1_000)
+            .wrapping_add(1);
         (0..self.of(quick, full)).map(move |number| first.wrapping_add(number))
     }
 }
@@ -142,8 +164,9 @@ pub(super) fn spans<'a>(ran: &'a Ran, name: &'a str) -> impl Iterator<Item = Nan
     named.map(|span| span.end - span.begin)
 }
 
-/// Calls `run` for each of these, on as many threads as there are CPUs; results in their order. Shows how far
-/// it has come if it takes long.
+/// Calls `run` for each of these, on as many threads as there are CPUs; results in their order. Shows how
+/// far it has come if it takes long. What `run` calls this for in turn is done on its thread, one after the
+/// other.
 ///
 /// # Errors
 /// The first one in their order.
@@ -164,14 +187,26 @@ pub(super) fn each<T: Sync, R: Send>(
     results.into_iter().map(|(_, result)| result).collect()
 }
 
+thread_local! {
+    /// Whether this thread was started by `each`.
+    static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
 /// Calls `run` for each index below `count`, on as many threads as there are CPUs, and shows the progress. It
 /// is compiled once, not for each kind of result.
 fn for_each_index(what: &'static str, count: usize, run: &(dyn Fn(usize) + Sync)) {
+    if IS_INSIDE.get() {
+        for index in 0..count {
+            run(index);
+        }
+        return;
+    }
     let next = AtomicUsize::new(0);
     let done = AtomicUsize::new(0);
     let threads = Os.topology().effective_parallelism().clamp(1, count.max(1));
     std::thread::scope(|scope| {
         let work = || {
+            IS_INSIDE.set(true);
             loop {
                 // Relaxed: it does not matter which thread takes which.
                 let index = next.fetch_add(1, Ordering::Relaxed);

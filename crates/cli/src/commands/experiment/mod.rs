@@ -7,6 +7,7 @@
 //! [`claim`], lessons in [`lesson`]; the form of an experiment is in [`article`].
 
 mod article;
+mod chosen;
 mod claim;
 mod findings;
 mod job_overhead;
@@ -18,6 +19,7 @@ mod priority_inversion;
 mod report;
 mod rtos_priorities;
 mod sched_yield;
+mod sensitivity;
 mod virtual_slice;
 mod wait_for;
 
@@ -30,7 +32,8 @@ use platform::Os;
 use serde_json::json;
 use workload::busy::Busy;
 
-use self::article::Experiment;
+use self::article::{Experiment, Here};
+use self::chosen::ValueSet;
 use self::findings::{Findings, Table};
 use self::lab::Effort;
 use super::simulate::unknown;
@@ -42,9 +45,15 @@ use super::simulate::unknown;
 /// that does not hold is a finding, and the exit code is 0; it is 1 if a claim of
 /// ours about it does not.
 ///
+/// Where an article does not give a value one was chosen. With --sensitivity each
+/// of them is varied over its range, and so are the seeds: a verdict stands only
+/// if nine of ten settings of each value agree, and else it depends on that value.
+///
 /// Examples:
 ///   paceline experiment yield
 ///   paceline experiment --all --sim --quick
+///   paceline experiment virtual-slice --sensitivity
+///   paceline experiment virtual-slice --set tick=1
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct ExperimentArguments {
@@ -68,6 +77,16 @@ pub(crate) struct ExperimentArguments {
     /// Seed of everything that is drawn
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Vary everything that was only chosen, and the seeds
+    #[arg(long, conflicts_with_all = ["real", "set"])]
+    sensitivity: bool,
+    /// Run with another value of something that was chosen, in its unit; the page
+    /// and --json name them
+    #[arg(long, value_name = "NAME=NUMBER", requires = "name")]
+    set: Option<String>,
+    /// Run this part of the simulated ones alone, by its place: what --sensitivity does
+    #[arg(long, value_name = "N", hide = true, requires = "name")]
+    part: Option<usize>,
     /// Write one JSON object instead of tables; times are in nanoseconds
     #[arg(long)]
     json: bool,
@@ -108,10 +127,18 @@ pub(crate) fn run(arguments: ExperimentArguments) -> Result<(), Failure> {
         simulated: !arguments.real,
         real: !arguments.sim,
         seed: arguments.seed,
+        set: match &arguments.set {
+            Some(set) => Some(value_set(&chosen, set)?),
+            None => None,
+        },
     };
     let mut done = Vec::new();
     for experiment in chosen {
-        let findings = findings(experiment, &effort)?;
+        let mut findings = findings(experiment, &effort, arguments.part)?;
+        if arguments.sensitivity {
+            let run = &sensitivity::of_a_process;
+            sensitivity::vary(experiment, &effort, &mut findings, run)?;
+        }
         if !arguments.json {
             output::print(report::text(experiment, &findings))?;
         }
@@ -137,10 +164,27 @@ pub(crate) fn run(arguments: ExperimentArguments) -> Result<(), Failure> {
 }
 
 /// Runs an experiment. If something ran on this machine, the findings say whether it was quiet.
-fn findings(experiment: &Experiment, effort: &Effort) -> Result<Findings, Failure> {
+/// `part`: that part alone, of those that are simulated.
+fn findings(
+    experiment: &Experiment,
+    effort: &Effort,
+    part: Option<usize>,
+) -> Result<Findings, Failure> {
     let mut findings = Findings::default();
     let watch = effort.real.then(|| Watch::start(Busy::calibrate(&Os)));
-    (experiment.run)(effort, &mut findings)?;
+    let parts = experiment.parts.iter().enumerate();
+    let asked = |place: usize| effort.simulated && part.is_none_or(|part| part == place);
+    for (_, part) in parts.filter(|&(place, _)| asked(place)) {
+        (part.run)(effort, &mut findings)?;
+    }
+    match experiment.here {
+        Here::Run(run) if effort.real => run(effort, &mut findings)?,
+        Here::Nothing(why) if !effort.simulated => {
+            let note = format!("There is nothing to run on this machine: {why}.");
+            findings.notes.push(note);
+        }
+        Here::Run(_) | Here::Nothing(_) => {}
+    }
     let is_real = |table: &Table| table.title.starts_with("This machine");
     if let Some(watch) = watch.filter(|_| findings.tables.iter().any(is_real)) {
         let noise = watch.finish();
@@ -173,6 +217,40 @@ fn named(name: &str) -> Result<&'static Experiment, Failure> {
     found.ok_or_else(|| {
         let names = ALL.iter().map(|experiment| experiment.name);
         Failure::Usage(unknown("experiment", name, names, "or --all"))
+    })
+}
+
+/// The value that `NAME=NUMBER` sets in these experiments.
+fn value_set(chosen: &[&Experiment], text: &str) -> Result<ValueSet, Failure> {
+    let usage = |why: String| Failure::usage(format!("--set {text}: {why}"));
+    let (name, number) = text
+        .split_once('=')
+        .ok_or_else(|| usage("it has to be NAME=NUMBER".into()))?;
+    let values: Vec<_> = chosen
+        .iter()
+        .flat_map(|experiment| experiment.values())
+        .collect();
+    let Some(value) = values.iter().find(|value| value.name == name) else {
+        let names = values.iter().map(|value| value.name).collect::<Vec<_>>();
+        let names = names.join(", ");
+        return Err(usage(format!(
+            "nothing that was chosen is called {name:?}; there are: {names}"
+        )));
+    };
+    let number = number
+        .parse::<f64>()
+        .ok()
+        .filter(|&number| value.takes(number));
+    let number = number.ok_or_else(|| {
+        let tried = value.others_in_words();
+        let chosen = value.words(value.chosen);
+        usage(format!(
+            "{name} is {chosen}, others are {tried}; a way is given by its place, from 0 on"
+        ))
+    })?;
+    Ok(ValueSet {
+        name: value.name,
+        number,
     })
 }
 

@@ -8,10 +8,12 @@ use measure::Machine;
 use measure::markdown::{boot_flags, date, table};
 
 use super::article::Experiment;
-use super::claim::{By, Claim, ClaimVerdict};
+use super::claim::{By, Claim, ClaimVerdict, HoldsIn};
 use super::findings::Findings;
 use super::lab::Effort;
-use super::plot;
+use super::plot::{self, Plot};
+use super::report;
+use super::sensitivity::SEED;
 
 /// Writes the page and its pictures.
 pub(super) fn write(
@@ -33,41 +35,61 @@ fn markdown(
     here: &Machine,
 ) -> String {
     let mut out = String::new();
-    introduction(&mut out, experiment, effort, here);
-    out.push_str("## What came out\n\n");
-    outcome(&mut out, experiment.name, findings);
-    out.push_str("\n## What we learnt\n\n");
-    let lessons = experiment.learnt.iter();
-    for sentence in lessons.filter_map(|lesson| lesson.told(findings)) {
-        let _ = writeln!(out, "- {sentence}");
+    introduction(&mut out, experiment, effort);
+    answer(&mut out, experiment, findings);
+    out.push_str("## What is claimed, and whether it holds\n\n");
+    claims(&mut out, findings);
+    chosen(&mut out, experiment, findings, effort);
+    set_up(&mut out, experiment, effort, here);
+    out.push_str("## What was measured\n\n");
+    measured(&mut out, experiment.name, findings);
+    for note in &findings.notes {
+        let _ = write!(out, "{note}\n\n");
     }
     let _ = write!(
         out,
-        "\n## Again\n\n```sh\ncargo run --release -- experiment {}{} --doc docs/experiments\n```\n",
+        "## Again\n\n```sh\ncargo run --release -- experiment {}{} --doc docs/experiments\n```\n",
         experiment.name,
-        options(effort)
+        options(effort, findings)
     );
     out
 }
 
-/// The question, the source, and the machine.
-fn introduction(out: &mut String, experiment: &Experiment, effort: &Effort, here: &Machine) {
+/// The question, and where it comes from.
+fn introduction(out: &mut String, experiment: &Experiment, effort: &Effort) {
     let name = experiment.name;
     let _ = write!(
         out,
-        "# {name}\n\nThis page is written by `paceline experiment {name} --doc`, whole and from one run: \
-         change the program, not the text.\n\n"
+        "# {name}\n\n{}\n\nAfter {}. This page is written by `paceline experiment {name} --doc`, whole and \
+         from one run: change the program, not the text.\n\n",
+        experiment.question, experiment.source
     );
     if effort.quick {
         out.push_str(
             "**This run was a quick one: shapes and counts are right, tails are not.**\n\n",
         );
     }
-    let _ = write!(
-        out,
-        "After {}.\n\n## Question\n\n{}\n\n## Set-up\n\n{}\n\n",
-        experiment.source, experiment.question, experiment.setup
-    );
+}
+
+/// The lessons, and the first picture.
+fn answer(out: &mut String, experiment: &Experiment, findings: &Findings) {
+    let lessons = experiment.learnt.iter();
+    for sentence in lessons.filter_map(|lesson| lesson.told(findings)) {
+        let _ = writeln!(out, "- {sentence}");
+    }
+    let _ = write!(out, "\n{}\n\n", report::counts(findings));
+    if let Some(plot) = findings.plots.first() {
+        picture(out, experiment.name, plot);
+    }
+}
+
+fn picture(out: &mut String, name: &str, plot: &Plot) {
+    let _ = write!(out, "![{}]({})\n\n", plot.title, plot.file_name(name));
+}
+
+/// How it was asked, and where.
+fn set_up(out: &mut String, experiment: &Experiment, effort: &Effort, here: &Machine) {
+    let _ = write!(out, "## Set-up\n\n{}\n\n", experiment.setup);
     if effort.simulated {
         let _ = write!(
             out,
@@ -88,37 +110,119 @@ fn introduction(out: &mut String, experiment: &Experiment, effort: &Effort, here
     );
 }
 
-/// Tables, pictures, claims and notes.
-fn outcome(out: &mut String, name: &str, findings: &Findings) {
+/// The tables, and the pictures but the first one.
+fn measured(out: &mut String, name: &str, findings: &Findings) {
     for table in &findings.tables {
         let _ = write!(out, "{}:\n\n{}\n", table.title, table.markdown());
     }
-    for plot in &findings.plots {
-        let _ = write!(out, "![{}]({})\n\n", plot.title, plot.file_name(name));
+    for plot in findings.plots.iter().skip(1) {
+        picture(out, name, plot);
     }
-    out.push_str("## What is claimed, and whether it holds\n\n");
-    let rows: Vec<[String; 6]> = findings.claims.iter().map(row).collect();
+}
+
+/// All claims with their verdicts.
+fn claims(out: &mut String, findings: &Findings) {
+    let mut claims: Vec<&Claim> = findings.claims.iter().collect();
+    claims.sort_by_key(|claim| claim.id);
+    let rows: Vec<[String; 7]> = claims.into_iter().map(row).collect();
     let columns = [
         "claim",
         "said in",
         "expected",
         "found",
+        "holds in",
         "verdict",
         "how, or why not",
     ];
     table(out, &columns, &rows);
-    for note in &findings.notes {
-        let _ = write!(out, "\n{note}\n");
+    out.push_str(
+        "\n*holds in*: of how many settings of what was only chosen. *reproduced* and *contradicted*: nine \
+         of ten settings of each chosen value agree; *depends*: those of one do not. *fitted*: a value of \
+         the machine was worked out from it; *given*: the scenario has it as an input.\n\n",
+    );
+}
+
+/// What was only chosen, and what hangs on it.
+fn chosen(out: &mut String, experiment: &Experiment, findings: &Findings, effort: &Effort) {
+    let values = experiment.values();
+    if values.is_empty() {
+        return;
     }
+    out.push_str("## What was only chosen\n\n");
+    if !findings.is_varied {
+        out.push_str("**In this run nothing of it was varied: `--sensitivity` does.**\n\n");
+    }
+    let hanging = |name: &str| {
+        if findings.is_varied {
+            hanging(findings, name)
+        } else {
+            [String::from("–"), String::from("–")]
+        }
+    };
+    let mut rows: Vec<[String; 6]> = values
+        .iter()
+        .map(|value| {
+            let [moved, turned] = hanging(value.name);
+            [
+                format!("`{}`: {}", value.name, value.about),
+                value.words(effort.value(value)),
+                value.others_in_words(),
+                value.why.to_owned(),
+                moved,
+                turned,
+            ]
+        })
+        .collect();
+    if experiment.parts.iter().any(|part| part.seeds > 0) {
+        let [moved, turned] = hanging(SEED);
+        rows.push([
+            format!("`{SEED}`: of all that is drawn"),
+            effort.seed.to_string(),
+            "the next ones".into(),
+            "any is as good".into(),
+            moved,
+            turned,
+        ]);
+    }
+    let columns = [
+        "value",
+        "chosen",
+        "also tried",
+        "why",
+        "claims that it moves",
+        "that depend on it",
+    ];
+    table(out, &columns, &rows);
+    out.push('\n');
+}
+
+/// How many claims hang on this value, and the ids of those whose verdicts depend on it.
+fn hanging(findings: &Findings, value: &str) -> [String; 2] {
+    let moved = || {
+        let of = findings.claims.iter();
+        of.filter(|claim| claim.values().any(|name| name == value))
+    };
+    let turned = moved().filter(|claim| claim.verdict() == ClaimVerdict::Depends);
+    let turned = turned.filter(|claim| claim.depends_on(value));
+    let turned: Vec<&str> = turned.map(|claim| claim.id).collect();
+    let turned = match turned.as_slice() {
+        [] => "none".to_owned(),
+        ids => ids.join(", "),
+    };
+    [moved().count().to_string(), turned]
 }
 
 /// The options that repeat this run.
-fn options(effort: &Effort) -> String {
+fn options(effort: &Effort, findings: &Findings) -> String {
     let mut options = String::new();
     if effort.seed != 1 {
         let _ = write!(options, " --seed {}", effort.seed);
     }
+    if let Some(set) = effort.set {
+        let _ = write!(options, " --set {}={}", set.name, set.number);
+    }
     for (given, option) in [
+        (findings.is_varied, " --sensitivity"),
         (effort.quick, " --quick"),
         (!effort.real, " --sim"),
         (!effort.simulated, " --real"),
@@ -128,7 +232,11 @@ fn options(effort: &Effort) -> String {
     options
 }
 
-fn row(claim: &Claim) -> [String; 6] {
+fn row(claim: &Claim) -> [String; 7] {
+    let holds_in = match (claim.verdict(), claim.holds_in()) {
+        (ClaimVerdict::Beyond, _) => String::new(),
+        (_, HoldsIn { holds, of }) => format!("{holds} of {of}"),
+    };
     let verdict = match (claim.verdict(), claim.by) {
         (ClaimVerdict::Contradicted, By::Us) => "**broken**",
         (ClaimVerdict::Contradicted, By::Source) => "**contradicted**",
@@ -140,6 +248,7 @@ fn row(claim: &Claim) -> [String; 6] {
         claim.place.to_owned(),
         claim.claimed(),
         claim.found(),
+        holds_in,
         verdict.to_owned(),
         claim.remark(),
     ]
@@ -172,6 +281,7 @@ mod tests {
             simulated,
             real,
             seed: 2,
+            set: None,
         };
         let page = |effort| markdown(ALL[3], &findings, &effort, &Machine::read());
         let both = page(effort(true, true));
@@ -180,8 +290,8 @@ mod tests {
             "those about \"this machine\" do",
             "boot flags",
             "This machine: times:\n\n| a |",
-            "| 14 of them | 14 of them | reproduced |",
-            "| 14 of them | 1 of them | **contradicted** |",
+            "| 14 of them | 14 of them | 1 of 1 | reproduced |",
+            "| 14 of them | 1 of them | 0 of 1 | **contradicted** |",
             "\nA note.\n",
             "(14 of them more a cycle)",
             "experiment rtos-priorities --seed 2 --quick --doc",

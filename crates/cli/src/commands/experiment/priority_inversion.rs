@@ -1,19 +1,20 @@
 //! Source 000: a ready job on the critical path that no thread runs.
 
+mod choices;
 mod here;
 mod remedies;
+mod remedy;
 mod scene;
 mod slow_core;
 
-pub(super) use remedies::{end_of_wait, park, thread, varied};
+pub(super) use choices::{CORES_BACK, CRITICAL};
+pub(super) use remedies::{end_of_wait, varied};
+pub(super) use remedy::{park, thread};
 pub(super) use scene::scene_on;
 
-use super::article::Experiment;
-use super::claim::ClaimVerdict::{Beyond, Contradicted, Given, Reproduced};
-use super::findings::Findings;
-use super::lab::Effort;
+use super::article::{Experiment, ExperimentPart, Here};
+use super::claim::ClaimVerdict::{Beyond, Given, Reproduced};
 use super::lesson::Lesson;
-use console::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "priority-inversion",
@@ -56,29 +57,38 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             rests_on: &[("000-u", Reproduced), ("000-x", Reproduced)],
         },
         Lesson {
-            text: "A small core that was idle is slow by its design and by its clock ({000-q}), and the \
-                   modelled governor notices too late for a job of that length ({000-r}).",
-            rests_on: &[("000-q", Reproduced), ("000-r", Contradicted)],
+            text: "A small core that was idle is slow by its design and by its clock ({000-q}), and \
+                   mainline's governor notices too late for a job of that length; the vendors' are not \
+                   modelled.",
+            rests_on: &[("000-q", Reproduced), ("000-r", Beyond)],
         },
         Lesson {
             text: "Why cores went away the article does not know, and no simulation can tell.",
             rests_on: &[("000-g", Beyond)],
         },
     ],
-    run,
+    parts: &[
+        ExperimentPart {
+            run: scene::run,
+            values: choices::OF_SCENE,
+            seeds: 0,
+            is_varied_quickly: false,
+        },
+        ExperimentPart {
+            run: remedies::run,
+            values: choices::OF_FRAMES,
+            seeds: 9,
+            is_varied_quickly: false,
+        },
+        ExperimentPart {
+            run: slow_core::run,
+            values: &[&slow_core::JOB, &slow_core::IDLE],
+            seeds: 0,
+            is_varied_quickly: false,
+        },
+    ],
+    here: Here::Run(here::measured),
 };
 
 /// The article does not say which of the two it was.
 pub(super) const PHONES: [&str; 2] = ["galaxy-s22-exynos", "galaxy-s22-snapdragon"];
-
-fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
-    if effort.simulated {
-        scene::run(effort, findings)?;
-        remedies::run(effort, findings)?;
-        slow_core::run(effort, findings)?;
-    }
-    if effort.real {
-        here::measured(effort, findings)?;
-    }
-    Ok(())
-}

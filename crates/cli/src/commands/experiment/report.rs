@@ -4,10 +4,15 @@ use console::output;
 use serde_json::{Value, json};
 
 use super::article::Experiment;
+use super::chosen::ChosenValue;
 use super::claim::{By, ClaimVerdict};
 use super::findings::Findings;
 use super::lab::Effort;
 use crate::commands::accounts::wrapped;
+
+/// What verdicts of a run without `--sensitivity` are about.
+const ONE_SETTING: &str =
+    "What was only chosen has its chosen value here: --sensitivity varies it.";
 
 /// For people: tables, then the claims and whether they hold.
 pub(super) fn text(experiment: &Experiment, findings: &Findings) -> String {
@@ -18,6 +23,9 @@ pub(super) fn text(experiment: &Experiment, findings: &Findings) -> String {
     parts.extend(findings.tables.iter().map(|table| table.text()));
     if !findings.claims.is_empty() {
         parts.push(claims(findings));
+    }
+    if !findings.is_varied && !experiment.values().is_empty() {
+        parts.push(ONE_SETTING.into());
     }
     parts.extend(findings.notes.iter().cloned());
     format!("{}\n", parts.join("\n\n"))
@@ -41,8 +49,13 @@ fn claims(findings: &Findings) -> String {
         ));
         let mut more = Vec::new();
         if claim.verdict() != ClaimVerdict::Beyond {
+            let settings = claim.holds_in();
+            let varied = match settings.of {
+                1 => String::new(),
+                of => format!(", holds in {} of {of} settings", settings.holds),
+            };
             more.push(format!(
-                "claimed: {}, found: {}",
+                "claimed: {}, found: {}{varied}",
                 claim.claimed(),
                 claim.found()
             ));
@@ -53,6 +66,12 @@ fn claims(findings: &Findings) -> String {
             out.push_str(&format!("        {line}\n"));
         }
     }
+    out.push_str(&counts(findings));
+    out
+}
+
+/// How many claims have which verdict.
+pub(super) fn counts(findings: &Findings) -> String {
     let count = |verdict| {
         let of = findings
             .claims
@@ -60,16 +79,16 @@ fn claims(findings: &Findings) -> String {
             .filter(|claim| claim.verdict() == verdict);
         of.count()
     };
-    out.push_str(&format!(
-        "{} reproduced, {} contradicted, {} that depend on what was chosen, {} fitted or given, {} not \
-         reproducible by scheduling alone",
+    format!(
+        "{} claims: {} reproduced, {} contradicted, {} that depend on what was chosen, {} fitted or given, \
+         {} not reproducible by scheduling alone.",
+        findings.claims.len(),
         count(ClaimVerdict::Reproduced),
         count(ClaimVerdict::Contradicted),
         count(ClaimVerdict::Depends),
         count(ClaimVerdict::Fitted) + count(ClaimVerdict::Given),
         count(ClaimVerdict::Beyond)
-    ));
-    out
+    )
 }
 
 /// As one object.
@@ -83,8 +102,22 @@ pub(super) fn json(experiment: &Experiment, findings: &Findings, effort: &Effort
         "quick": effort.quick,
         "seed": effort.seed,
         "rows": findings.tables.iter().flat_map(|table| table.json()).collect::<Vec<_>>(),
+        "chosen": experiment.values().iter().map(|value| chosen(value, effort)).collect::<Vec<_>>(),
+        "sensitivity": findings.is_varied,
         "claims": findings.claims.iter().map(|claim| claim.json()).collect::<Vec<_>>(),
         "notes": findings.notes,
+    })
+}
+
+/// A value that was only chosen.
+fn chosen(value: &ChosenValue, effort: &Effort) -> Value {
+    json!({
+        "name": value.name,
+        "about": value.about,
+        "number": effort.value(value),
+        "chosen": value.words(value.chosen),
+        "others": value.others.iter().map(|&number| value.words(number)).collect::<Vec<_>>(),
+        "why": value.why,
     })
 }
 

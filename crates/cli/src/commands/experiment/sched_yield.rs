@@ -4,12 +4,10 @@ mod barrier;
 mod beside;
 mod here;
 
-use console::Failure;
 use workload::naive::NaiveWait;
 
-use super::article::Experiment;
+use super::article::{Experiment, ExperimentPart, Here};
 use super::claim::ClaimVerdict::{Contradicted, Fitted, Reproduced};
-use super::findings::Findings;
 use super::lab::Effort;
 use super::lesson::Lesson;
 
@@ -64,19 +62,22 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             rests_on: &[("002-r", Reproduced)],
         },
     ],
-    run,
+    parts: &[
+        ExperimentPart {
+            run: beside::simulated,
+            values: beside::VALUES,
+            seeds: 9,
+            is_varied_quickly: true,
+        },
+        ExperimentPart {
+            run: barrier::simulated,
+            values: barrier::VALUES,
+            seeds: 9,
+            is_varied_quickly: false,
+        },
+    ],
+    here: Here::Run(here::measured),
 };
-
-fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
-    if effort.simulated {
-        beside::simulated(effort, findings)?;
-        barrier::simulated(effort, findings)?;
-    }
-    if effort.real {
-        here::measured(effort, findings)?;
-    }
-    Ok(())
-}
 
 /// Whether there is time for it: to the simulated kernels a wait that pauses is one that spins, in smaller
 /// steps.

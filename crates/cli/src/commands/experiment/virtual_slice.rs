@@ -4,12 +4,11 @@ mod example;
 mod game;
 mod literal;
 
-use super::article::Experiment;
+pub(super) use game::{GAME_WORK, game_and_build};
+
+use super::article::{Experiment, ExperimentPart, Here};
 use super::claim::ClaimVerdict::{Beyond, Contradicted, Depends, Reproduced};
-use super::findings::Findings;
-use super::lab::Effort;
 use super::lesson::Lesson;
-use console::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "virtual-slice",
@@ -58,18 +57,19 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             rests_on: &[("004-i", Depends), ("004-j", Depends), ("004-k", Beyond)],
         },
     ],
-    run,
+    parts: &[
+        ExperimentPart {
+            run: example::run,
+            values: &[&example::UNIT],
+            seeds: 0,
+            is_varied_quickly: false,
+        },
+        ExperimentPart {
+            run: game::run,
+            values: game::VALUES,
+            seeds: 9,
+            is_varied_quickly: false,
+        },
+    ],
+    here: Here::Nothing("the policies are a kernel's, and sched_ext programs of their own"),
 };
-
-fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
-    if !effort.simulated {
-        findings.notes.push(
-            "There is nothing to run on this machine: the policies are a kernel's, and sched_ext programs \
-             of their own."
-                .into(),
-        );
-        return Ok(());
-    }
-    example::run(effort, findings)?;
-    game::run(effort, findings)
-}

@@ -3,18 +3,24 @@
 mod game;
 mod scene;
 
+use std::sync::Arc;
+
 use console::Failure;
 use event::Nanos;
+use sim::Machine;
 use sim::scenario::Scenario;
 
 use self::game::ToldGames;
 use self::scene::{Scenes, Way};
-use super::article::Experiment;
+use super::article::{Experiment, ExperimentPart, Here};
+use super::chosen::{ChosenValue, ValueUnit};
 use super::claim::ClaimVerdict::{Contradicted, Reproduced};
 use super::claim::{Claim, Expect};
 use super::findings::Findings;
-use super::lab::Effort;
+use super::lab::{self, Effort};
 use super::lesson::Lesson;
+use super::priority_inversion::{CORES_BACK, CRITICAL};
+use super::virtual_slice::GAME_WORK;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "wait-for",
@@ -52,8 +58,34 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             rests_on: &[("w-e", Contradicted)],
         },
     ],
-    run,
+    parts: &[ExperimentPart {
+        run,
+        values: &[&CORES_BACK, &CRITICAL, &GAME_WORK, &TICK],
+        seeds: 9,
+        is_varied_quickly: false,
+    }],
+    here: Here::Nothing("the policy is a kernel's"),
 };
+
+/// The time between two ticks on all machines.
+pub(super) const TICK: ChosenValue = ChosenValue {
+    name: "tick",
+    about: "the time between two ticks",
+    unit: ValueUnit::Ways(&["each machine's own", "1 ms", "10 ms"]),
+    chosen: 0.0,
+    others: &[1.0, 2.0],
+    why: "HZ=250 on most of them",
+};
+
+/// The machine, with the tick of this run.
+fn machine(name: &str, effort: &Effort) -> Arc<Machine> {
+    let mut machine = lab::machine(name);
+    let tick = [None, Some(1), Some(10)][effort.way(&TICK)];
+    if let Some(tick) = tick {
+        Arc::make_mut(&mut machine).kernel.tick = Nanos::from_millis(tick);
+    }
+    machine
+}
 
 /// A scheduler, and whether the program says what its threads wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,24 +135,19 @@ const UNTOLD: Setup = Setup::silent("waitfor");
 const LINUX: Setup = Setup::silent("eevdf-6.18");
 
 fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
-    if !effort.simulated {
-        let nothing = "There is nothing to run on this machine: the policy is a kernel's.";
-        findings.notes.push(nothing.into());
-        return Ok(());
-    }
     let scenes = Scenes::run(effort)?;
     findings.tables.push(scenes.table());
     findings.plots.push(scenes.plot());
     let games = ToldGames::run(effort)?;
     findings.tables.push(games.table());
-    findings.claims.push(own_scene(effort.seed)?);
+    findings.claims.push(own_scene(effort)?);
     findings.claims.extend(claims(&scenes, &games));
     Ok(())
 }
 
-fn own_scene(seed: u64) -> Result<Claim, Failure> {
-    let told = scene::as_it_was(TOLD, seed)?;
-    let untold = scene::as_it_was(UNTOLD, seed)?;
+fn own_scene(effort: &Effort) -> Result<Claim, Failure> {
+    let told = scene::as_it_was(TOLD, effort)?;
+    let untold = scene::as_it_was(UNTOLD, effort)?;
     let millis = |wait: Nanos| wait.0 as f64 / 1e6;
     let claim = Claim::ours(
         "w-f",

@@ -4,6 +4,7 @@ use console::{Failure, Progress};
 use event::Nanos;
 use measure::{Machine, Spread};
 use platform::{Os, Platform};
+use workload::baseline::BaselineReading;
 use workload::busy::Busy;
 use workload::graph::JobGraph;
 
@@ -23,6 +24,7 @@ pub(super) fn measured(effort: &Effort, findings: &mut Findings) -> Result<(), F
     let pieces = effort.of(&FEW_PIECES_NS[..], &PIECES_NS[..]);
     // The first frame finds workers asleep and caches cold.
     let (count, serials) = effort.of((4, 3), (12, 5));
+    let read = BaselineReading::default();
     let (busy, here) = (Busy::calibrate(&Os), Machine::read());
     let cells = (pieces.len() * workers.len() * SystemUnderTest::ALL.len()) as u64;
     let mut progress = Progress::new("frames here", cells * u64::from(count));
@@ -34,7 +36,7 @@ pub(super) fn measured(effort: &Effort, findings: &mut Findings) -> Result<(), F
         for &workers in workers {
             for system in SystemUnderTest::ALL {
                 let step = || progress.step();
-                let times = frames(&Os, system, workers, graph_of()?, count, busy, step)?;
+                let times = frames(&Os, (system, read), workers, graph_of()?, count, busy, step)?;
                 let times: Vec<f64> = times.iter().skip(1).map(|time| time.0 as f64).collect();
                 let trial = ScalingTrial {
                     piece: Nanos(piece),
@@ -142,8 +144,7 @@ fn newer_is_faster(times: &FrameTimes, pieces: &[u64]) -> Claim {
             "where both have a CPU for each worker and pieces are long, both take the same time",
         );
     let claim = pieces[1..].iter().fold(claim, |claim, &piece| {
-        let what = format!("pieces of {}", Nanos(piece));
-        claim.varied(what, ALL, times.faster(piece))
+        claim.varied("pieces", Nanos(piece).to_string(), ALL, times.faster(piece))
     });
     claim.note(format!(
         "pieces of {}; slower, by as much, in {slower} of all {all} cases",

@@ -6,7 +6,10 @@ use sim::{Sim, SimConfig};
 use workload::baseline::BaselineKind;
 use workload::busy::Busy;
 
-use super::subject::{MACHINE, POLICY, SystemUnderTest, frames, graph, jobs, serial};
+use super::subject::{
+    BATCHES, ENTRIES, MACHINE, POLICY, SystemUnderTest, frames, graph, jobs, reading, serial,
+};
+use crate::commands::experiment::chosen::{ChosenValue, ValueUnit};
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Findings, Table};
 use crate::commands::experiment::lab::{self, Effort};
@@ -27,6 +30,18 @@ pub(super) const OLD: SystemUnderTest = SystemUnderTest::Baseline(BaselineKind::
 const CHAINED: SystemUnderTest = SystemUnderTest::Baseline(BaselineKind::Unity2021_3);
 pub(super) const NEW: SystemUnderTest = SystemUnderTest::Baseline(BaselineKind::Unity2022_2);
 
+/// What was only chosen here.
+pub(super) const VALUES: &[&ChosenValue] = &[&BATCHES, &ENTRIES, &LARGE];
+/// Pieces of which the text says that they hide what small ones show.
+const LARGE: ChosenValue = ChosenValue {
+    name: "large-piece",
+    about: "a piece of a large job",
+    unit: ValueUnit::Micros,
+    chosen: 10.0,
+    others: &[2.0, 5.0, 20.0],
+    why: "ten times the article's larger one",
+};
+
 /// One point of the charts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct ScalingTrial {
@@ -36,10 +51,10 @@ pub(super) struct ScalingTrial {
 }
 
 /// Whether a claim needs this point of the charts.
-fn is_asked(piece: u64, workers: usize) -> bool {
+fn is_asked((piece, large): (u64, u64), workers: usize) -> bool {
     match workers {
         20 => piece == 500,
-        TOO_MANY => piece == 10_000,
+        TOO_MANY => piece == large,
         _ => true,
     }
 }
@@ -74,11 +89,15 @@ impl ScalingTrials {
 }
 
 pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
-    let pieces = effort.of(&FEW_PIECES_NS[..], &PIECES_NS[..]);
+    let mut pieces = effort.of(&FEW_PIECES_NS[..], &PIECES_NS[..]).to_vec();
+    let large = effort.time(&LARGE).0;
+    pieces.retain(|&piece| piece < large);
+    pieces.push(large);
+    let pieces = &pieces[..];
     let workers = effort.of(&FEW_WORKERS[..], &WORKERS[..]);
     let mut all = Vec::new();
     for &piece in pieces {
-        let asked = |workers: &&usize| !effort.quick || is_asked(piece, **workers);
+        let asked = |workers: &&usize| !effort.quick || is_asked((piece, large), **workers);
         for &workers in workers.iter().filter(asked) {
             all.extend(SystemUnderTest::ALL.map(|system| ScalingTrial {
                 piece: Nanos(piece),
@@ -88,7 +107,6 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
         }
     }
     let speed_ups = lab::each("graphs", &all, |trial| trial.run(effort))?;
-    let others = OtherGraph::run_all(effort)?;
     let trials = ScalingTrials(all.into_iter().zip(speed_ups).collect());
     let jobs = jobs(effort);
     let title = format!("Speed-up over a serial run on {MACHINE}, {jobs} jobs");
@@ -99,7 +117,7 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
     findings
         .tables
         .push(table(title, &trials, pieces, workers, &bounds));
-    for (file, piece) in [("small", 500), ("large", 10_000)] {
+    for (file, piece) in [("small", 500), ("large", large)] {
         let title = format!(
             "{jobs} jobs, {} a piece: speed-up over a serial run",
             Nanos(piece)
@@ -112,7 +130,7 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
             .plots
             .push(plot(file, title, &trials, piece, shown));
     }
-    findings.claims.extend(claims(&trials, &others));
+    findings.claims.extend(claims(&trials, large));
     findings.claims.extend(claims_of_ours(&trials));
     Ok(())
 }
@@ -137,56 +155,21 @@ impl ScalingTrial {
         let count = effort.of(2, 4);
         let (system, workers) = (self.system, self.workers);
         let report = Sim::run(config, |sim| {
-            took = frames(&sim, system, workers, graph, count, Busy::NONE, || ());
+            let reading = reading(effort);
+            took = frames(
+                &sim,
+                (system, reading),
+                workers,
+                graph,
+                count,
+                Busy::NONE,
+                || (),
+            );
         });
         lab::sound("graphs", &report)?;
         let took: Vec<f64> = took?.iter().skip(1).map(|time| time.0 as f64).collect();
         Ok(alone.0 as f64 / lab::mean(&took))
     }
-}
-
-/// What claims hang on in another graph of the article's kind, for all CPUs.
-struct OtherGraph {
-    seed: u64,
-    /// 2017.3, pieces of 1 us.
-    small: f64,
-    /// How many times as fast 2021.3 is as 2017.3, with pieces of 10 us.
-    chained: f64,
-}
-
-impl OtherGraph {
-    /// Seven of them, so that a claim is about eight.
-    fn run_all(effort: &Effort) -> Result<Vec<OtherGraph>, Failure> {
-        let seeds: Vec<u64> = (1..=7).map(|more| effort.seed.wrapping_add(more)).collect();
-        lab::each("other graphs", &seeds, |&seed| {
-            let effort = Effort { seed, ..*effort };
-            let run = |piece, system| {
-                let trial = ScalingTrial {
-                    piece: Nanos(piece),
-                    workers: ALL_CPUS,
-                    system,
-                };
-                trial.run(&effort)
-            };
-            Ok(OtherGraph {
-                seed,
-                small: run(1_000, OLD)?,
-                chained: run(10_000, CHAINED)? / run(10_000, OLD)?,
-            })
-        })
-    }
-}
-
-/// The claim with each of the other graphs.
-fn with_graphs(
-    claim: Claim,
-    others: &[OtherGraph],
-    expected: Expect,
-    what: fn(&OtherGraph) -> f64,
-) -> Claim {
-    others.iter().fold(claim, |claim, other| {
-        claim.varied(format!("graph {}", other.seed), expected, what(other))
-    })
 }
 
 /// The speed-ups; `bounds` are those that no job system can exceed, for each number of workers.
@@ -246,14 +229,23 @@ pub(super) fn plot(
 /// The points that a claim about a speed-up counts.
 const TIMES: &str = "times as fast as serial";
 
-fn claims(trials: &ScalingTrials, others: &[OtherGraph]) -> Vec<Claim> {
-    let mut claims = claims_of_the_first_chart(trials, others);
-    claims.extend(claims_of_other_versions_and_sizes(trials, others));
+/// `large`: the piece of a large job, in nanoseconds.
+fn claims(trials: &ScalingTrials, large: u64) -> Vec<Claim> {
+    let mut claims = claims_of_the_first_chart(trials);
+    claims.extend(claims_of_other_versions_and_sizes(trials, large));
+    claims.push(
+        Claim::source(
+            "001-k",
+            "Copies and safety checks of the C# layer cost time, less since 2021.2",
+            "C# Job API overhead",
+        )
+        .beyond("another layer, above the scheduler and not part of its description"),
+    );
     claims
 }
 
 /// Small pieces under the old version.
-fn claims_of_the_first_chart(trials: &ScalingTrials, others: &[OtherGraph]) -> Vec<Claim> {
+fn claims_of_the_first_chart(trials: &ScalingTrials) -> Vec<Claim> {
     let old = |piece, workers| trials.speed_up(piece, workers, OLD);
     let little = Expect::Between(0.8, 1.3);
     let third = Claim::source(
@@ -262,7 +254,6 @@ fn claims_of_the_first_chart(trials: &ScalingTrials, others: &[OtherGraph]) -> V
         "Compare-and-swap overhead, below the first chart",
     );
     let third = third.is(little, old(1_000, ALL_CPUS), TIMES);
-    let third = with_graphs(third, others, little, |other| other.small);
     vec![
         Claim::source(
             "001-a",
@@ -283,16 +274,8 @@ fn claims_of_the_first_chart(trials: &ScalingTrials, others: &[OtherGraph]) -> V
 }
 
 /// Newer versions, larger pieces, more workers than CPUs.
-fn claims_of_other_versions_and_sizes(trials: &ScalingTrials, others: &[OtherGraph]) -> Vec<Claim> {
-    let faster = Expect::MoreThan(1.0);
-    let signalling = Claim::source(
-        "001-h",
-        "Workers that wake each other remove the cost of signalling from 2021.3 on",
-        "2022.2 job scheduler, last paragraph",
-    );
-    let times = trials.speed_up(10_000, ALL_CPUS, CHAINED) / trials.speed_up(10_000, ALL_CPUS, OLD);
-    let signalling = signalling.is(faster, times, "times 2017.3");
-    let signalling = with_graphs(signalling, others, faster, |other| other.chained);
+fn claims_of_other_versions_and_sizes(trials: &ScalingTrials, large: u64) -> Vec<Claim> {
+    let chained = trials.speed_up(large, ALL_CPUS, CHAINED) / trials.speed_up(large, ALL_CPUS, OLD);
     let old = |piece, workers| trials.speed_up(piece, workers, OLD);
     let least = |ratios: &mut dyn Iterator<Item = f64>| ratios.fold(f64::MAX, f64::min);
     let peak = trials
@@ -327,26 +310,33 @@ fn claims_of_other_versions_and_sizes(trials: &ScalingTrials, others: &[OtherGra
             "Larger jobs hide this overhead",
             "Compare-and-swap overhead, last paragraph",
         )
-        .is(Expect::AtLeast(5.0), old(10_000, ALL_CPUS), TIMES)
-        .note("10 us, 31 workers"),
+        .is(Expect::AtLeast(5.0), old(large, ALL_CPUS), TIMES)
+        .note(format!("{}, 31 workers", Nanos(large))),
         Claim::source(
             "001-g",
             "More workers than cores make it worse",
             "Job scheduler, last paragraph",
         )
         .is(
-            Expect::LessThan(old(10_000, ALL_CPUS)),
-            old(10_000, TOO_MANY),
+            Expect::LessThan(old(large, ALL_CPUS)),
+            old(large, TOO_MANY),
             TIMES,
         )
-        .note("2017.3, pieces of 10 us: 47 workers against 31 on 32 CPUs"),
-        signalling.note("31 workers, pieces of 10 us: where the queue does not cost the most"),
+        .note(format!(
+            "2017.3, pieces of {}: 47 workers against 31 on 32 CPUs",
+            Nanos(large)
+        )),
         Claim::source(
-            "001-k",
-            "Copies and safety checks of the C# layer cost time, less since 2021.2",
-            "C# Job API overhead",
+            "001-ha",
+            "… and a frame is shorter for it",
+            "2022.2 job scheduler, last paragraph",
         )
-        .beyond("another layer, above the scheduler and not part of its description"),
+        .is(Expect::MoreThan(1.0), chained, "times 2017.3")
+        .or_else("batches of 2017.3 have the same effect")
+        .note(format!(
+            "31 workers, pieces of {}; 001-h is about the main thread",
+            Nanos(large)
+        )),
     ]
 }
 

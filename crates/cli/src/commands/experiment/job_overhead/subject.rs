@@ -4,11 +4,12 @@ use console::Failure;
 use event::Nanos;
 use paceline::{Builder, WaitPolicy};
 use platform::Polling;
-use workload::baseline::{BaselineKind, BaselineScene};
+use workload::baseline::{BaselineKind, BaselineReading, BaselineScene};
 use workload::busy::Busy;
 use workload::graph::{Generator, GraphScene, JobGraph, Labels};
 use workload::{Scene, Unwatched};
 
+use crate::commands::experiment::chosen::{ChosenValue, ValueUnit};
 use crate::commands::experiment::lab::Effort;
 
 pub(super) const MACHINE: &str = "ryzen-3950x";
@@ -37,6 +38,31 @@ impl SystemUnderTest {
     }
 }
 
+pub(super) const BATCHES: ChosenValue = ChosenValue {
+    name: "batches",
+    about: "when 2017.3 and 2021.3 hear of a job",
+    unit: ValueUnit::Ways(&["at once", "in batches, flushed at waits"]),
+    chosen: 0.0,
+    others: &[1.0],
+    why: "the article has both, and does not say which its measurements are of",
+};
+pub(super) const ENTRIES: ChosenValue = ChosenValue {
+    name: "entries",
+    about: "what 2022.2 puts into its queues",
+    unit: ValueUnit::Ways(&["a block for each thread", "each piece"]),
+    chosen: 0.0,
+    others: &[1.0],
+    why: "the article does not say",
+};
+
+/// How the article is read in this run.
+pub(super) fn reading(effort: &Effort) -> BaselineReading {
+    BaselineReading {
+        batched: effort.way(&BATCHES) == 1,
+        by_piece: effort.way(&ENTRIES) == 1,
+    }
+}
+
 /// A graph of the article's kind: with seed 1 the one that the page is about.
 pub(super) fn graph(piece: Nanos, effort: &Effort) -> Result<JobGraph, Failure> {
     let generator = Generator {
@@ -60,11 +86,11 @@ pub(super) fn serial(graph: &JobGraph) -> Nanos {
     Nanos(graph.jobs().iter().map(|job| job.work().0).sum())
 }
 
-/// Frames on a job system with `workers` workers, each checked against a serial run; gives the time of each.
-/// `step` is called after each.
+/// Frames on a job system, as the article is read, with `workers` workers, each checked against a serial
+/// run; gives the time of each. `step` is called after each.
 pub(super) fn frames<P: Polling>(
     platform: &P,
-    system: SystemUnderTest,
+    (system, reading): (SystemUnderTest, BaselineReading),
     workers: usize,
     graph: JobGraph,
     count: u32,
@@ -74,7 +100,7 @@ pub(super) fn frames<P: Polling>(
     let mut times = Vec::new();
     match system {
         SystemUnderTest::Baseline(kind) => {
-            let scene = BaselineScene::new(kind, graph, platform.clone(), workers, busy);
+            let scene = BaselineScene::with(reading, kind, graph, platform.clone(), workers, busy);
             let mut scene = scene.map_err(Failure::failed)?;
             for _ in 0..count {
                 let begin = platform.now();
@@ -114,12 +140,7 @@ mod tests {
     #[test]
     fn another_seed_is_another_graph() {
         let of = |seed| {
-            let effort = Effort {
-                quick: true,
-                simulated: true,
-                real: false,
-                seed,
-            };
+            let effort = Effort::quick(seed);
             let graph = graph(Nanos(500), &effort).expect("the parameters are in range");
             let jobs = graph.jobs().iter();
             jobs.map(|job| (job.work().0, job.deps.to_vec()))

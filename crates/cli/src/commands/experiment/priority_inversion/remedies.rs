@@ -7,10 +7,12 @@ use event::{Nanos, Random};
 use measure::Times;
 use paceline::{Builder, Grain, Role};
 use platform::{CpuSet, Platform};
-use sim::scenario::{Phase, Ran, Scenario, Span, ThreadPlan, WaitKind};
+use sim::scenario::{Phase, Ran, Scenario, Span};
 use sim::{Machine, Sim};
 
 use super::PHONES;
+use super::choices::{ABSENCE, FOREIGN, HELD_UP, PIECE};
+use super::remedy::{Remedy, thread, with_foreigners};
 use super::scene::scene_on;
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Cell, Findings, Table};
@@ -22,141 +24,13 @@ const POLICY: &str = "cfs-4.12";
 const NEWER: [&str; 2] = ["eevdf-6.6", "eevdf-6.18"];
 /// What is compared on them.
 const COMPARED: [Remedy; 3] = [Remedy::None, Remedy::Park, Remedy::Paceline];
-/// A frame that takes longer was held up: the critical work is shorter.
-const HELD_UP: Nanos = Nanos::from_millis(1);
-
-/// A remedy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Remedy {
-    /// Nothing: the main thread waits busily.
-    None,
-    MoreWorkers,
-    /// All of the program's threads at nice −10.
-    Nice,
-    /// Small cores may be used, too.
-    AllCores,
-    Park,
-    /// The wait is for a mutex.
-    Mutex,
-    /// … that lends priorities.
-    Inheriting,
-    ParkOnAllCores,
-    /// The job system's ranges, which the waiting thread takes part in.
-    Paceline,
-}
-
-impl Remedy {
-    const ALL: [Remedy; 9] = [
-        Remedy::None,
-        Remedy::MoreWorkers,
-        Remedy::Nice,
-        Remedy::AllCores,
-        Remedy::Park,
-        Remedy::Mutex,
-        Remedy::Inheriting,
-        Remedy::ParkOnAllCores,
-        Remedy::Paceline,
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Remedy::None => "busy wait, as it was",
-            Remedy::MoreWorkers => "… with three more workers",
-            Remedy::Nice => "… all at nice -10",
-            Remedy::AllCores => "… small cores allowed",
-            Remedy::Park => "park",
-            Remedy::Mutex => "a mutex",
-            Remedy::Inheriting => "a mutex that inherits",
-            Remedy::ParkOnAllCores => "park, small cores allowed",
-            Remedy::Paceline => "Paceline",
-        }
-    }
-
-    /// The scene with it.
-    fn applied(self, mut scene: Scenario) -> Scenario {
-        match self {
-            Remedy::None => {}
-            Remedy::MoreWorkers => {
-                let mut more = thread(&scene, "Job worker 1").clone();
-                (more.name, more.cpus) = ("more workers ".into(), vec![4, 5, 6, 7]);
-                (more.count, more.start) = (3, Some(Nanos::from_micros(5_500)));
-                scene.threads.push(more);
-            }
-            Remedy::Nice => ours(&mut scene).for_each(|thread| thread.nice = -10),
-            Remedy::AllCores => ours(&mut scene).for_each(|thread| thread.cpus.clear()),
-            Remedy::Park => park(&mut scene),
-            Remedy::ParkOnAllCores => {
-                park(&mut scene);
-                ours(&mut scene).for_each(|thread| thread.cpus.clear());
-            }
-            Remedy::Mutex | Remedy::Inheriting => {
-                lock(&mut scene);
-                if self == Remedy::Inheriting {
-                    scene.inheriting_mutexes.push("job".into());
-                }
-            }
-            Remedy::Paceline => {
-                scene.threads.retain(|thread| thread.name == "audio");
-                scene.program = Some(toml::Table::new());
-            }
-        }
-        scene
-    }
-}
-
-pub(in crate::commands::experiment) fn thread<'a>(
-    scene: &'a Scenario,
-    name: &str,
-) -> &'a ThreadPlan {
-    let found = scene.threads.iter().find(|thread| thread.name == name);
-    found.expect("the scene has this thread")
-}
-
-/// The program's threads: all but the audio's.
-fn ours(scene: &mut Scenario) -> impl Iterator<Item = &mut ThreadPlan> {
-    scene
-        .threads
-        .iter_mut()
-        .filter(|thread| thread.name != "audio")
-}
-
-pub(in crate::commands::experiment) fn park(scene: &mut Scenario) {
-    for phase in ours(scene).flat_map(|thread| &mut thread.phases) {
-        if let Phase::Wait { by, .. } = phase {
-            *by = WaitKind::Park;
-        }
-    }
-}
-
-/// The critical job runs under a mutex, and the main thread wants it.
-fn lock(scene: &mut Scenario) {
-    let name = || "job".to_owned();
-    for thread in ours(scene) {
-        let critical = thread.name == "Job worker 3";
-        let phases = std::mem::take(&mut thread.phases);
-        for phase in phases {
-            match phase {
-                Phase::Wait { .. } => thread
-                    .phases
-                    .extend([Phase::Lock(name()), Phase::Unlock(name())]),
-                Phase::Begin(what) if critical => {
-                    thread
-                        .phases
-                        .extend([Phase::Begin(what), Phase::Lock(name())]);
-                }
-                Phase::End(what) if critical => {
-                    thread
-                        .phases
-                        .extend([Phase::Unlock(name()), Phase::End(what)]);
-                }
-                other => thread.phases.push(other),
-            }
-        }
-    }
-}
-
 /// The same with every start and every length up to a tenth shorter or longer, or 300 us earlier or later.
-pub(in crate::commands::experiment) fn varied(mut scene: Scenario, seed: u64) -> Scenario {
+/// Cores come back at an instant of their own if `effort` says so.
+pub(in crate::commands::experiment) fn varied(
+    mut scene: Scenario,
+    effort: &Effort,
+    seed: u64,
+) -> Scenario {
     let mut random = Random::new(seed);
     let mut tenth = |span: &mut Span| {
         let length = random.within(span.least.0 * 9 / 10, span.least.0 * 11 / 10);
@@ -186,19 +60,30 @@ pub(in crate::commands::experiment) fn varied(mut scene: Scenario, seed: u64) ->
         .iter_mut()
         .flat_map(|thread| &mut thread.start)
         .for_each(shift);
+    if effort.way(&ABSENCE) == 1 {
+        let back = Nanos(random.within(7_000_000, 19_000_000));
+        let changes = scene.changes.iter_mut();
+        changes
+            .filter(|change| !change.online.is_empty())
+            .for_each(|change| change.at = back);
+        scene.until = scene.until.map(|until| until + Nanos::from_millis(12));
+    }
     scene
 }
 
 /// From the main thread's start to the end of its wait.
-fn frame(kind: FrameKind<'_>, seed: u64) -> Result<Nanos, Failure> {
-    let scene = varied(scene_on(&kind.machine.name), seed);
+fn frame(kind: FrameKind<'_>, effort: &Effort, seed: u64) -> Result<Nanos, Failure> {
+    let mut scene = varied(scene_on(&kind.machine.name, effort), effort, seed);
+    if effort.way(&FOREIGN) == 1 {
+        scene = with_foreigners(scene);
+    }
     let start = thread(&scene, "UnityMain").start.unwrap_or_default();
     let work = jobs(&scene);
-    let scene = kind.remedy.applied(scene);
+    let scene = kind.remedy.applied(scene, effort);
     let mut end = None;
     let machine = kind.machine.clone();
     let ran = lab::run_on(&scene, machine, kind.policy, seed, false, |sim| {
-        end = Some(on_paceline(sim, start, &work));
+        end = Some(on_paceline(sim, start, &work, effort.time(&PIECE)));
     })?;
     if let Some(end) = end {
         return Ok(end? - start);
@@ -230,9 +115,7 @@ fn jobs(scene: &Scenario) -> Vec<Nanos> {
 
 /// The same jobs as ranges of the job system, on the cores that the program's threads may use; when the main
 /// thread's wait is over.
-fn on_paceline(sim: &Sim, start: Nanos, work: &[Nanos]) -> Result<Nanos, Failure> {
-    /// The length of a piece of a range: some triangles.
-    const PIECE: Nanos = Nanos::from_micros(20);
+fn on_paceline(sim: &Sim, start: Nanos, work: &[Nanos], piece: Nanos) -> Result<Nanos, Failure> {
     let cpus: CpuSet = (4..=7).collect();
     let js = Builder::with_platform(sim.clone())
         .workers(3)
@@ -243,9 +126,9 @@ fn on_paceline(sim: &Sim, start: Nanos, work: &[Nanos]) -> Result<Nanos, Failure
     let _main = js.adopt(Role::Main);
     let jobs = work.iter().map(|&work| {
         js.job("RasterizeJob").schedule(move |cx| {
-            let pieces = work.0.div_ceil(PIECE.0) as usize;
+            let pieces = work.0.div_ceil(piece.0) as usize;
             cx.parallel_for(0..pieces, Grain::Auto, |part, cx| {
-                cx.work(Nanos(PIECE.0 * part.len() as u64));
+                cx.work(Nanos(piece.0 * part.len() as u64));
             });
         })
     });
@@ -272,7 +155,11 @@ struct Frames<'m> {
 
 impl<'m> Frames<'m> {
     /// All remedies under the first kernel, and under the newer ones those that are compared.
-    fn run_all(machines: &'m [Arc<Machine>], seeds: &[u64]) -> Result<Vec<Frames<'m>>, Failure> {
+    fn run_all(
+        machines: &'m [Arc<Machine>],
+        effort: &Effort,
+        seeds: &[u64],
+    ) -> Result<Vec<Frames<'m>>, Failure> {
         let mut kinds = Vec::new();
         for machine in machines {
             let of = |policy, remedy| FrameKind {
@@ -289,16 +176,16 @@ impl<'m> Frames<'m> {
         let all: Vec<_> = all
             .flat_map(|&kind| seeds.iter().map(move |&seed| (kind, seed)))
             .collect();
-        let times = lab::each("frames", &all, |&(kind, seed)| frame(kind, seed))?;
+        let times = lab::each("frames", &all, |&(kind, seed)| frame(kind, effort, seed))?;
         let times: Vec<u64> = times.into_iter().map(|time| time.0).collect();
         let times = times.chunks(seeds.len()).map(<[u64]>::to_vec);
         let frames = kinds.into_iter().zip(times);
         Ok(frames.map(|(kind, times)| Frames { kind, times }).collect())
     }
 
-    /// How many are held up, of 1000.
-    fn held_up(&self) -> f64 {
-        let count = self.times.iter().filter(|time| **time > HELD_UP.0).count();
+    /// How many take longer than this, of 1000.
+    fn held_up(&self, most: Nanos) -> f64 {
+        let count = self.times.iter().filter(|time| **time > most.0).count();
         count as f64 * 1000.0 / self.times.len() as f64
     }
 }
@@ -306,7 +193,7 @@ impl<'m> Frames<'m> {
 pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
     let seeds: Vec<u64> = effort.seeds(60, 1_000).collect();
     let machines = PHONES.map(lab::machine);
-    let frames = Frames::run_all(&machines, &seeds)?;
+    let frames = Frames::run_all(&machines, effort, &seeds)?;
     let (old, newer): (Vec<_>, Vec<_>) = frames
         .iter()
         .partition(|frames| frames.kind.policy == POLICY);
@@ -317,7 +204,7 @@ pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failur
             .fold(0.0, f64::max)
     };
     findings.claims.extend(claims(&worst));
-    let claim = kernels(&old, &newer, findings);
+    let claim = kernels(&old, &newer, effort.time(&HELD_UP), findings);
     findings.claims.push(claim);
     Ok(())
 }
@@ -351,8 +238,13 @@ fn show_remedies(all: &[&Frames<'_>], seeds: usize, findings: &mut Findings) {
 }
 
 /// How many frames are held up under each kernel, as a table, and the claim about it.
-fn kernels(old: &[&Frames<'_>], newer: &[&Frames<'_>], findings: &mut Findings) -> Claim {
-    let title = format!("Frames that take longer than {HELD_UP}, of 1000, by the kernel");
+fn kernels(
+    old: &[&Frames<'_>],
+    newer: &[&Frames<'_>],
+    most: Nanos,
+    findings: &mut Findings,
+) -> Claim {
+    let title = format!("Frames that take longer than {most}, of 1000, by the kernel");
     let mut table = Table::new(title, ["machine", "remedy", POLICY, NEWER[0], NEWER[1]]);
     for frames in old {
         let FrameKind {
@@ -361,9 +253,13 @@ fn kernels(old: &[&Frames<'_>], newer: &[&Frames<'_>], findings: &mut Findings) 
         let same = |other: &&&Frames<'_>| {
             other.kind.machine.name == machine.name && other.kind.remedy == remedy
         };
-        let same: Vec<f64> = newer.iter().filter(same).map(|of| of.held_up()).collect();
+        let same: Vec<f64> = newer
+            .iter()
+            .filter(same)
+            .map(|of| of.held_up(most))
+            .collect();
         if let [second, third] = same[..] {
-            let [first, second, third] = [frames.held_up(), second, third].map(Cell::from);
+            let [first, second, third] = [frames.held_up(most), second, third].map(Cell::from);
             table.row([
                 machine.name.as_str().into(),
                 remedy.name().into(),
@@ -376,7 +272,7 @@ fn kernels(old: &[&Frames<'_>], newer: &[&Frames<'_>], findings: &mut Findings) 
     findings.tables.push(table);
     let busy = |all: &[&Frames<'_>]| {
         let busy = all.iter().filter(|of| of.kind.remedy == Remedy::None);
-        busy.map(|of| of.held_up()).collect::<Vec<f64>>()
+        busy.map(|of| of.held_up(most)).collect::<Vec<f64>>()
     };
     let least_old = busy(old).into_iter().fold(f64::MAX, f64::min);
     let most_new = busy(newer).into_iter().fold(0.0, f64::max);
@@ -390,7 +286,7 @@ fn kernels(old: &[&Frames<'_>], newer: &[&Frames<'_>], findings: &mut Findings) 
         "of 1000 frames, the most of both phones and kernels",
     )
     .note(format!(
-        "the least under CFS of both phones; a frame is held up if it takes over {HELD_UP}"
+        "the least under CFS of both phones; a frame is held up if it takes over {most}"
     ))
 }
 
@@ -435,10 +331,34 @@ fn claims_of_waits_and_priorities(worst: Worst<'_>) -> Vec<Claim> {
             .note("all of the program's threads at nice -10"),
         Claim::source(
             "000-k",
-            "Raising the workers' priority alone has other side effects",
-            "Solution..?, second paragraph",
+            "The workers' priority alone must not be raised",
+            "Solution..?, second paragraph: other side effects will appear",
         )
-        .beyond("the article does not say which"),
+        .is(
+            Expect::MoreThan(mean(Remedy::None)),
+            mean(Remedy::NiceWorkers),
+            "ms, mean of the worse phone",
+        )
+        .or_else("in this scene the workers are what the main thread waits for; the article names no side \
+                  effect, and this one is only the frame's length")
+        .note("workers at nice -10 against none raised"),
+        Claim::source(
+            "000-y",
+            "The fewer cores there are, the worse",
+            "The Priority Inversion, first option",
+        )
+        .is(
+            Expect::LessThan(mean(Remedy::MoreCores)),
+            mean(Remedy::AllOnline),
+            "ms, mean of the worse phone",
+        )
+        .varied(
+            "cores",
+            "the scene's against one more",
+            Expect::LessThan(mean(Remedy::None)),
+            mean(Remedy::MoreCores),
+        )
+        .note("all cores there against core 4 only"),
         Claim::ours(
             "000-l",
             "A mutex that inherits changes nothing: ordinary threads have no priority to lend",
@@ -461,6 +381,7 @@ fn claims_of_affinity(worst: Worst<'_>) -> Vec<Claim> {
             p99(Remedy::Park),
             "ms, p99 of the worse phone",
         )
+        .varied("wait", "busy, as in the article", Expect::LessThan(p99(Remedy::AllCores)), p99(Remedy::None))
         .or_else("while the fast cores are away, a small core is better than none")
         .note("a main thread that parks, with and without small cores"),
         Claim::source(
@@ -487,13 +408,16 @@ fn claims_of_affinity(worst: Worst<'_>) -> Vec<Claim> {
 
 #[cfg(test)]
 mod tests {
+    use sim::scenario::WaitKind;
+
     use super::*;
 
     /// Goal: a remedy changes what it should and nothing else, and variations keep the scene's shape. Method:
     /// count phases of both kinds before and after; the same seed twice.
     #[test]
     fn remedies_change_what_they_should() {
-        let scene = scene_on(PHONES[0]);
+        let effort = Effort::quick(1);
+        let scene = scene_on(PHONES[0], &effort);
         let count = |scene: &Scenario, is_it: fn(&Phase) -> bool| {
             let phases = scene.threads.iter().flat_map(|thread| &thread.phases);
             phases.filter(|phase| is_it(phase)).count()
@@ -509,12 +433,16 @@ mod tests {
         };
         let locks = |phase: &Phase| matches!(phase, Phase::Lock(_));
         assert_eq!((count(&scene, spins), count(&scene, locks)), (1, 0));
-        assert_eq!(count(&Remedy::Park.applied(scene.clone()), spins), 0);
-        let locked = Remedy::Inheriting.applied(scene.clone());
+        assert_eq!(
+            count(&Remedy::Park.applied(scene.clone(), &effort), spins),
+            0
+        );
+        let locked = Remedy::Inheriting.applied(scene.clone(), &effort);
         assert_eq!((count(&locked, spins), count(&locked, locks)), (0, 2));
         assert_eq!(locked.inheriting_mutexes, ["job"]);
-        assert_eq!(varied(scene.clone(), 3), varied(scene.clone(), 3));
-        assert_ne!(varied(scene.clone(), 3), varied(scene.clone(), 4));
+        let varied = |seed| varied(scene.clone(), &effort, seed);
+        assert_eq!(varied(3), varied(3));
+        assert_ne!(varied(3), varied(4));
         // One each of worker 1 and the main thread, two each of the others.
         assert_eq!(jobs(&scene).len(), 6);
     }

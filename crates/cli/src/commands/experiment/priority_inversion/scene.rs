@@ -5,6 +5,7 @@ use event::Nanos;
 use sim::scenario::{Phase, Ran, Scenario};
 
 use super::PHONES;
+use super::choices::{CLOCKS, CORES_BACK, CRITICAL, SMALL_JOB};
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Findings, Table};
 use crate::commands::experiment::lab::{self, Effort, Run};
@@ -103,7 +104,7 @@ impl Seen {
 
 /// The scene on this phone: things happen when they do in the pictures, so what runs on the middle cores
 /// takes as long on each phone.
-pub(in crate::commands::experiment) fn scene_on(phone: &str) -> Scenario {
+pub(in crate::commands::experiment) fn scene_on(phone: &str, effort: &Effort) -> Scenario {
     let capacity = |name: &str| {
         let machine = lab::machine(name);
         u64::from(machine.clusters[machine.cpus[5].cluster as usize].capacity)
@@ -111,6 +112,7 @@ pub(in crate::commands::experiment) fn scene_on(phone: &str) -> Scenario {
     let (there, here) = (capacity(CHOSEN_FOR), capacity(phone));
     let mut scenario = lab::scenario("galaxy-s22-inversion");
     scenario.machine = phone.into();
+    set_chosen(&mut scenario, effort);
     for thread in &mut scenario.threads {
         if !["Job worker 1", "Job worker 2"].contains(&thread.name.as_str()) {
             continue;
@@ -133,13 +135,40 @@ pub(in crate::commands::experiment) fn scene_on(phone: &str) -> Scenario {
     scenario
 }
 
+/// Sets what was only chosen.
+fn set_chosen(scenario: &mut Scenario, effort: &Effort) {
+    /// Enough for all that is left to do.
+    const REST: Nanos = Nanos::from_millis(12);
+    let back = effort.time(&CORES_BACK);
+    for change in &mut scenario.changes {
+        if !change.online.is_empty() {
+            change.at = back;
+        }
+    }
+    scenario.until = scenario.until.map(|until| until.max(back + REST));
+    scenario.full_speed = effort.way(&CLOCKS) == 0;
+    for (thread, what, value) in [
+        ("Job worker 3", "RasterizeJob", &CRITICAL),
+        ("Job worker 2", "small job", &SMALL_JOB),
+    ] {
+        let of = scenario.threads.iter_mut().filter(|it| it.name == thread);
+        for thread in of {
+            let begin = |phase: &Phase| matches!(phase, Phase::Begin(name) if name == what);
+            let job = thread.phases.iter().position(begin);
+            if let Some(Phase::Work(span)) = job.and_then(|at| thread.phases.get_mut(at + 1)) {
+                (span.least, span.most) = (effort.time(value), effort.time(value));
+            }
+        }
+    }
+}
+
 pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
     let all: Vec<(&str, &str)> = PHONES
         .iter()
         .flat_map(|phone| POLICIES.iter().map(move |policy| (*phone, *policy)))
         .collect();
     let seen = lab::each("scenes", &all, |&(phone, policy)| {
-        let scene = scene_on(phone);
+        let scene = scene_on(phone, effort);
         Seen::of(&scene, &lab::run(&scene, policy, effort.seed)?)
     })?;
     let columns = [
@@ -223,7 +252,7 @@ fn claims(exynos: &Seen, snapdragon: &Seen, newer: Nanos) -> Vec<Claim> {
                 exynos.small_ran.0 as f64 / 1e3,
                 "us from its first instruction to its last",
             )
-            .or_else("40 us of work here, on a slower core or in two parts"),
+            .given("30 us of work on the fast core, on a slower one here"),
         Claim::ours(
             "000-u",
             "Under EEVDF the interrupted worker goes on first, and the main thread of this scene does not \

@@ -171,10 +171,9 @@ mod tests {
     #[test]
     fn it_runs_or_says_why_not() {
         let effort = Effort {
-            quick: true,
             simulated: false,
             real: true,
-            seed: 1,
+            ..Effort::quick(1)
         };
         let mut findings = Findings::default();
         measured(&effort, &mut findings).unwrap_or_else(|failure| panic!("{}", failure.text()));

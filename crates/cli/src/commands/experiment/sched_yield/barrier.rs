@@ -9,6 +9,7 @@ use workload::busy::Busy;
 use workload::naive::{BarrierLoop, NaiveWait};
 
 use super::is_run;
+use crate::commands::experiment::chosen::{ChosenValue, ValueUnit};
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Cell, Findings, Table};
 use crate::commands::experiment::lab::{self, Effort};
@@ -17,6 +18,25 @@ use crate::commands::experiment::plot::{Line, Plot, PlotShape};
 const MACHINE: &str = "vm-2";
 const CPUS: usize = 2;
 const POLICIES: [&str; 3] = ["cfs-4.12", "eevdf-6.6", "eevdf-6.18"];
+/// What was only chosen here.
+pub(super) const VALUES: &[&ChosenValue] = &[&LENGTH, &ROUNDS];
+const LENGTH: ChosenValue = ChosenValue {
+    name: "barrier-work",
+    about: "each thread's work in a round",
+    unit: ValueUnit::Of("% of 50 to 150 us"),
+    chosen: 100.0,
+    others: &[20.0, 500.0, 2_000.0],
+    why: "the article gives none; some slices are shorter and some longer",
+};
+const ROUNDS: ChosenValue = ChosenValue {
+    name: "rounds",
+    about: "how often the threads meet",
+    unit: ValueUnit::Of("rounds"),
+    chosen: 300.0,
+    others: &[30.0, 1_000.0],
+    why: "enough for a mean",
+};
+
 /// Rounds that the job system has to find out how the kernel places its workers.
 const WARM_UP: u32 = 100;
 /// Threads for each CPU.
@@ -127,7 +147,7 @@ impl BarrierTrials {
 }
 
 pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
-    let rounds = effort.of(10, 300);
+    let rounds = effort.of(10, effort.value(&ROUNDS) as u32);
     let mut all = Vec::new();
     for policy in POLICIES {
         for crowd in CROWDS {
@@ -148,7 +168,10 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
     }
     let machine = lab::machine(MACHINE);
     let times = lab::each("barriers", &all, |trial| {
-        let work = work(trial.crowd * CPUS, effort.seed);
+        let work: Vec<Nanos> = work(trial.crowd * CPUS, effort.seed)
+            .iter()
+            .map(|work| Nanos((work.0 as f64 * effort.value(&LENGTH) / 100.0) as u64))
+            .collect();
         let masks: Vec<CpuSet> = if trial.pinned {
             (0..CPUS as u32)
                 .map(|cpu| CpuSet::from_iter([cpu]))

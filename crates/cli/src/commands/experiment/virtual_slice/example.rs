@@ -2,8 +2,9 @@
 
 use console::Failure;
 use event::Nanos;
-use sim::scenario::Ran;
+use sim::scenario::{Phase, Ran, Scenario};
 
+use crate::commands::experiment::chosen::{ChosenValue, ValueUnit};
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Findings, Table};
 use crate::commands::experiment::lab::{self, Effort, Run};
@@ -31,12 +32,47 @@ struct Schedule {
     makespan: Nanos,
 }
 
-/// The article's unit, in the scenario.
-pub(super) const UNIT: Nanos = Nanos::from_millis(1);
+/// The article's unit of time.
+pub(super) const UNIT: ChosenValue = ChosenValue {
+    name: "unit",
+    about: "the unit of the worked example, which has none",
+    unit: ValueUnit::Millis,
+    chosen: 1.0,
+    others: &[0.05, 0.25, 0.5, 2.0, 5.0, 20.0],
+    why: "the code's constants (slices of 0.25 to 5 ms) are of that size",
+};
+/// The unit in the scenario.
+const IN_SCENARIO: Nanos = Nanos::from_millis(1);
+
+/// The policy with slices of whole units.
+fn policy_of(name: &str, unit: Nanos) -> String {
+    let micros = unit.0 / 1_000;
+    match name {
+        "uniform-slice" => format!("{name}-{}", 2 * micros),
+        "virtual-slice" => format!("{name}-{micros}"),
+        _ => name.to_owned(),
+    }
+}
+
+/// The example, with a unit of this length.
+fn example(unit: Nanos) -> Scenario {
+    let scaled = |time: Nanos| Nanos(time.0 * unit.0 / IN_SCENARIO.0);
+    let mut scenario = lab::scenario("virtual-slice-example");
+    for thread in &mut scenario.threads {
+        thread.slice = thread.slice.map(scaled);
+        for phase in &mut thread.phases {
+            if let Phase::Work(span) = phase {
+                (span.least, span.most) = (scaled(span.least), scaled(span.most));
+            }
+        }
+    }
+    scenario
+}
+
 const NAMES: [&str; 4] = ["A", "B", "C", "D"];
 
 impl Schedule {
-    fn of(policy: &'static str, ran: &Ran) -> Schedule {
+    fn of(policy: &'static str, unit: Nanos, ran: &Ran) -> Schedule {
         let mut runs: Vec<Run> = Vec::new();
         for run in lab::runs(&ran.report) {
             match runs.last_mut() {
@@ -47,7 +83,7 @@ impl Schedule {
         }
         Schedule {
             policy,
-            printed: printed(&runs),
+            printed: printed(&runs, unit),
             runs,
             makespan: ran.report.now,
         }
@@ -63,10 +99,10 @@ impl Schedule {
     }
 }
 
-fn printed(runs: &[Run]) -> String {
-    let is_whole = runs.iter().all(|run| run.length().0 % UNIT.0 == 0);
+fn printed(runs: &[Run], unit: Nanos) -> String {
+    let is_whole = runs.iter().all(|run| run.length().0 % unit.0 == 0);
     let letters = runs.iter().flat_map(|run| {
-        let units = if is_whole { run.length().0 / UNIT.0 } else { 1 };
+        let units = if is_whole { run.length().0 / unit.0 } else { 1 };
         std::iter::repeat_n(NAMES[run.task as usize], units as usize)
     });
     let letters: Vec<&str> = letters.collect();
@@ -91,10 +127,11 @@ fn equal_letters(a: &str, b: &str) -> f64 {
 }
 
 pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
-    let scenario = lab::scenario("virtual-slice-example");
+    let unit = effort.time(&UNIT);
+    let scenario = example(unit);
     let schedules = lab::each("schedules", &EXAMPLE, |policy| {
-        let ran = lab::run(&scenario, policy, effort.seed)?;
-        Ok(Schedule::of(policy, &ran))
+        let ran = lab::run(&scenario, &policy_of(policy, unit), effort.seed)?;
+        Ok(Schedule::of(policy, unit, &ran))
     })?;
     let columns = [
         "policy",
@@ -128,7 +165,7 @@ pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failur
     findings
         .claims
         .extend(claims([uniform, ideal, before, merged, capped]));
-    literal::run((merged.switches(), before.switches()), findings);
+    literal::run(unit, (merged.switches(), before.switches()), findings);
     Ok(())
 }
 
@@ -219,9 +256,9 @@ mod tests {
             end: Nanos(end),
         };
         let whole = [run(0, 0, 1_000_000), run(1, 1_000_000, 3_000_000)];
-        assert_eq!(printed(&whole), "A B B");
+        assert_eq!(printed(&whole, IN_SCENARIO), "A B B");
         let parts = [run(0, 0, 250_000), run(1, 250_000, 2_250_000)];
-        assert_eq!(printed(&parts), "A B");
+        assert_eq!(printed(&parts, IN_SCENARIO), "A B");
         assert_eq!(equal_letters("A B C", "A C C D"), 2.0);
     }
 }

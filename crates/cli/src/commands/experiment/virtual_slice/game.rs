@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use console::Failure;
 use event::Nanos;
-use sim::scenario::{Ran, Scenario};
+use sim::scenario::{Phase, Ran, Scenario};
 
+use crate::commands::experiment::chosen::{ChosenValue, ValueUnit};
 use crate::commands::experiment::claim::{Claim, Expect, short};
 use crate::commands::experiment::findings::{Cell, Findings, Table};
 use crate::commands::experiment::lab::{self, Effort};
@@ -71,6 +72,42 @@ const POLICIES: [&str; 7] = [
 ];
 const BEFORE: &str = "rustland-pre333";
 const MERGED: &str = "rustland-333";
+
+/// What was only chosen here. The tick, the promises and the uniform slice are varied in every run.
+pub(super) const VALUES: &[&ChosenValue] = &[&LEAST, &GAME_WORK, &BURST, &CROWD];
+
+const LEAST: ChosenValue = ChosenValue {
+    name: "least-slice",
+    about: "the least slice of the idealised rule, and half of the uniform slice it is compared with",
+    unit: ValueUnit::Millis,
+    chosen: 1.0,
+    others: &[0.5, 2.0],
+    why: "a unit of the worked example",
+};
+pub(in crate::commands::experiment) const GAME_WORK: ChosenValue = ChosenValue {
+    name: "game-work",
+    about: "the work of a frame",
+    unit: ValueUnit::Of("% of 6 to 11 ms"),
+    chosen: 100.0,
+    others: &[50.0, 75.0, 125.0],
+    why: "60 frames a second are in reach, as in some of the article's games",
+};
+const BURST: ChosenValue = ChosenValue {
+    name: "compiler-burst",
+    about: "how long a compiler computes before it waits for its disk",
+    unit: ValueUnit::Of("% of 20 to 80 ms"),
+    chosen: 100.0,
+    others: &[50.0, 400.0],
+    why: "a compiler is bound by its computation",
+};
+const CROWD: ChosenValue = ChosenValue {
+    name: "crowd",
+    about: "the compilers of a build that overloads the system still more",
+    unit: ValueUnit::Of("compilers"),
+    chosen: 64.0,
+    others: &[48.0, 128.0],
+    why: "twice the article's 32",
+};
 
 /// The time between two ticks, by which the kernel sees that a slice is over: the machine's, that of a kernel
 /// for desktops, and one at which slices end about where they should.
@@ -142,7 +179,7 @@ impl Setting {
         all
     }
 
-    fn run(self, scenario: &Scenario, seed: u64) -> Result<Game, Failure> {
+    fn run(self, scenario: &Scenario, effort: &Effort, seed: u64) -> Result<Game, Failure> {
         let mut scenario = scenario.clone();
         for thread in &mut scenario.threads {
             let promise = PROMISES.iter().find(|(name, _)| *name == thread.name);
@@ -150,30 +187,65 @@ impl Setting {
                 thread.slice = Some(*promise);
             }
             if self.is_crowded && thread.name == "cc" {
-                thread.count = CROWD;
+                thread.count = effort.value(&CROWD) as _;
             }
         }
         let mut machine = lab::machine(&scenario.machine);
         if let Some(tick) = self.tick {
             Arc::make_mut(&mut machine).kernel.tick = tick;
         }
-        let ran = lab::run_on(&scenario, machine, self.policy, seed, true, |_| ())?;
+        let policy = self.policy_with(effort.time(&LEAST));
+        let ran = lab::run_on(&scenario, machine, &policy, seed, true, |_| ())?;
         Ok(Game::of(&ran))
     }
+}
+
+impl Setting {
+    /// Its policy, with this least slice if it is an idealised one.
+    fn policy_with(self, least: Nanos) -> String {
+        let micros = least.0 / 1_000;
+        match self.policy {
+            "virtual-slice" => format!("virtual-slice-{micros}"),
+            "uniform-slice-least" => format!("uniform-slice-{micros}"),
+            "uniform-slice" => format!("uniform-slice-{}", 2 * micros),
+            other => other.to_owned(),
+        }
+    }
+}
+
+/// The scene, with the chosen lengths of work.
+pub(in crate::commands::experiment) fn game_and_build(effort: &Effort) -> Scenario {
+    let mut scenario = lab::scenario("game-and-build");
+    scenario.until = Some(Nanos::from_millis(effort.of(1_000, 5_000)));
+    for thread in &mut scenario.threads {
+        let percent = match thread.name.as_str() {
+            "game main" | "game render" => effort.value(&GAME_WORK),
+            "cc" => effort.value(&BURST),
+            _ => 100.0,
+        };
+        let scaled = |time: Nanos| Nanos((time.0 as f64 * percent / 100.0) as u64);
+        for phase in &mut thread.phases {
+            if let Phase::Work(span) = phase {
+                (span.least, span.most) = (scaled(span.least), scaled(span.most));
+            }
+        }
+    }
+    scenario
 }
 
 /// Each game that was run, with its setting.
 struct Games(Vec<(Setting, Game)>);
 
 impl Games {
-    fn run(scenario: &Scenario, seeds: &[u64]) -> Result<Games, Failure> {
+    fn run(effort: &Effort, seeds: &[u64]) -> Result<Games, Failure> {
+        let scenario = game_and_build(effort);
         let all = Setting::all();
         let all = all
             .iter()
             .flat_map(|setting| seeds.iter().map(move |&seed| (*setting, seed)));
         let all: Vec<(Setting, u64)> = all.collect();
         let games = lab::each("games", &all, |&(setting, seed)| {
-            setting.run(scenario, seed)
+            setting.run(&scenario, effort, seed)
         })?;
         let settings = all.iter().map(|(setting, _)| *setting);
         Ok(Games(settings.zip(games).collect()))
@@ -206,10 +278,8 @@ impl Games {
 }
 
 pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
-    let mut scenario = lab::scenario("game-and-build");
-    scenario.until = Some(Nanos::from_millis(effort.of(1_000, 5_000)));
     let seeds: Vec<u64> = effort.seeds(3, 20).collect();
-    let games = Games::run(&scenario, &seeds)?;
+    let games = Games::run(effort, &seeds)?;
     show(&games, seeds.len(), findings);
     show_ticks(&games, findings);
     findings.claims.extend([
@@ -218,7 +288,7 @@ pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failur
         their_frames(),
         no_audio_missed(&games),
         fewer_switches(&games),
-        shorter_slices(&games),
+        shorter_slices(&games, effort),
         sooner(&games),
     ]);
     Ok(())
@@ -308,9 +378,6 @@ fn tick_of(tick: Option<Nanos>) -> Nanos {
     tick.unwrap_or_else(|| lab::machine("ryzen-5800x").kernel.tick)
 }
 
-/// How many compilers a build has that is larger still.
-const CROWD: usize = 64;
-
 fn ideal(games: &Games) -> Claim {
     let range = Expect::Between(10.0, 87.5);
     let [uniform, least, virtual_slice] = [0, 1, 2].map(|place| POLICIES[place]);
@@ -323,9 +390,9 @@ fn ideal(games: &Games) -> Claim {
         "Experimental results; the idealised rule",
     )
     .is(range, gain(Setting::of, least), "% more frames a second")
-    .varied("uniform slices of two least ones, as in the example,", range, gain(Setting::of, uniform))
-    .varied("promises (of a compiler 5 ms)", range, gain(Setting::promised, least))
-    .varied("both", range, gain(Setting::promised, uniform))
+    .varied("uniform slice", "two least ones, as in the example", range, gain(Setting::of, uniform))
+    .varied("promises", "of all, a compiler 5 ms", range, gain(Setting::promised, least))
+    .varied("uniform slice and promises", "both", range, gain(Setting::promised, uniform))
     .note(
         "the virtual slice against a uniform one of the least slice that both have; nobody promises \
          anything; decisions are free and slices end exactly; means over seeds",
@@ -385,7 +452,7 @@ fn fewer_switches(games: &Games) -> Claim {
         .note("less by two standard errors")
 }
 
-fn shorter_slices(games: &Games) -> Claim {
+fn shorter_slices(games: &Games, effort: &Effort) -> Claim {
     let claim = Claim::source(
         "004-n",
         "Before the change, the more overloaded the system, the shorter the slices",
@@ -396,7 +463,8 @@ fn shorter_slices(games: &Games) -> Claim {
         games.less(few_and_many, |game| game.build_stint)
     });
     claim.note(format!(
-        "{CROWD} compilers against 32; less by two standard errors"
+        "{} against 32; less by two standard errors",
+        CROWD.words(effort.value(&CROWD))
     ))
 }
 
@@ -426,7 +494,7 @@ fn by_tick(
         let (expected, got) = measured(tick);
         match tick {
             None => claim.is(expected, got, unit),
-            Some(time) => claim.varied(format!("a tick of {time}"), expected, got),
+            Some(time) => claim.varied("tick", time.to_string(), expected, got),
         }
     })
 }

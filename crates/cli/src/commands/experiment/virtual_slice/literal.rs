@@ -11,7 +11,6 @@ use policy::ops::{Ops, PaperTask, run_on_paper};
 
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Findings, Table};
-use crate::commands::experiment::virtual_slice::example::UNIT;
 
 /// Units of A, B, C and D, and how often they are active.
 const TASKS: [(u64, u32); 4] = [(1, 2), (3, 1), (6, 1), (6, 1)];
@@ -48,14 +47,14 @@ struct Course {
     longest: Nanos,
 }
 
-fn course(ops: &mut dyn Ops, past: bool) -> Course {
+fn course(ops: &mut dyn Ops, unit: Nanos, past: bool) -> Course {
     let task = |(units, times)| PaperTask {
         used: if past {
-            Nanos(units * UNIT.0)
+            Nanos(units * unit.0)
         } else {
             Nanos::ZERO
         },
-        needs: Nanos(units * UNIT.0),
+        needs: Nanos(units * unit.0),
         times,
     };
     let runs = run_on_paper(ops, &TASKS.map(task));
@@ -66,8 +65,9 @@ fn course(ops: &mut dyn Ops, past: bool) -> Course {
     }
 }
 
-/// `simulated`: switches of the merged code in the simulation, and those of the code before.
-pub(super) fn run(simulated: (f64, f64), findings: &mut Findings) {
+/// `unit`: the length of a unit. `simulated`: switches of the merged code in the simulation, and those of
+/// the code before.
+pub(super) fn run(unit: Nanos, simulated: (f64, f64), findings: &mut Findings) {
     let columns = [
         "tasks have run before",
         "dispatched",
@@ -84,8 +84,8 @@ pub(super) fn run(simulated: (f64, f64), findings: &mut Findings) {
             batch: way.batch,
             ..Constants::default()
         };
-        let before = course(&mut pre333(constants), way.past);
-        let with = course(&mut merged(constants), way.past);
+        let before = course(&mut pre333(constants), unit, way.past);
+        let with = course(&mut merged(constants), unit, way.past);
         table.row([
             if way.past { "as the table says" } else { "no" }.into(),
             match way.batch {
@@ -132,7 +132,7 @@ mod tests {
                 batch: way.batch,
                 ..Constants::default()
             };
-            course(&mut merged(constants), way.past).switches
+            course(&mut merged(constants), Nanos::from_millis(1), way.past).switches
         };
         assert_eq!(switches(WAYS[3]), 36.0);
         let least = switches(WAYS[0]);

@@ -1,13 +1,13 @@
 //! A game whose threads say what they wait for, beside a build.
 
 use console::Failure;
-use event::Nanos;
 use measure::Times;
 use sim::scenario::Ran;
 
 use super::Setup;
 use crate::commands::experiment::findings::Table;
 use crate::commands::experiment::lab::{self, Effort};
+use crate::commands::experiment::virtual_slice::game_and_build;
 
 /// A game beside a build.
 #[derive(Clone, Copy, Debug)]
@@ -48,8 +48,7 @@ pub(super) struct ToldGames(Vec<(&'static str, Setup, ToldGame)>);
 
 impl ToldGames {
     pub(super) fn run(effort: &Effort) -> Result<ToldGames, Failure> {
-        let mut scenario = lab::scenario("game-and-build");
-        scenario.until = Some(Nanos::from_millis(effort.of(1_000, 5_000)));
+        let scenario = game_and_build(effort);
         let seeds: Vec<u64> = effort.seeds(2, 10).collect();
         let kinds: Vec<(&str, Setup)> = MACHINES
             .iter()
@@ -59,7 +58,7 @@ impl ToldGames {
         let all: Vec<_> = kinds.iter().flat_map(of_kind).collect();
         let games = lab::each("games", &all, |&((machine, setup), seed)| {
             let scenario = setup.applied(&scenario);
-            let machine = lab::machine(machine);
+            let machine = super::machine(machine, effort);
             let ran = lab::run_on(&scenario, machine, setup.policy, seed, false, |_| ())?;
             Ok(ToldGame::of(&ran))
         })?;

@@ -29,7 +29,7 @@ impl Scenes {
     pub(super) fn run(effort: &Effort) -> Result<Scenes, Failure> {
         let seeds: Vec<u64> = effort.seeds(30, 300).collect();
         let mut kinds = Vec::new();
-        for phone in PHONES.map(lab::machine) {
+        for phone in PHONES.map(|phone| super::machine(phone, effort)) {
             for way in [Way::Busy, Way::Parked] {
                 kinds.extend(Setup::ALL.map(|setup| (phone.clone(), way, setup)));
             }
@@ -37,7 +37,7 @@ impl Scenes {
         let of_kind = |kind| seeds.iter().map(move |&seed| (kind, seed));
         let all: Vec<_> = kinds.iter().flat_map(of_kind).collect();
         let frames = lab::each("waits", &all, |&((machine, way, setup), seed)| {
-            frame(machine, *way, *setup, seed)
+            frame(machine, *way, *setup, effort, seed)
         })?;
         let times: Vec<u64> = frames.into_iter().map(|frame| frame.0).collect();
         let times = times.chunks(seeds.len()).map(Times::of);
@@ -98,19 +98,25 @@ impl Scenes {
 }
 
 /// The scene as the article has it: the main thread's wait on the slower phone.
-pub(super) fn as_it_was(setup: Setup, seed: u64) -> Result<Nanos, Failure> {
+pub(super) fn as_it_was(setup: Setup, effort: &Effort) -> Result<Nanos, Failure> {
     let mut longest = Nanos::ZERO;
-    for machine in PHONES.map(lab::machine) {
-        let scene = setup.applied(&scene_on(&machine.name));
-        let ran = lab::run_on(&scene, machine, setup.policy, seed, false, |_| ())?;
+    for machine in PHONES.map(|phone| super::machine(phone, effort)) {
+        let scene = setup.applied(&scene_on(&machine.name, effort));
+        let ran = lab::run_on(&scene, machine, setup.policy, effort.seed, false, |_| ())?;
         let wait = lab::spans(&ran, "WaitForJobGroupID").max();
         longest = longest.max(wait.unwrap_or(ran.report.now));
     }
     Ok(longest)
 }
 
-fn frame(machine: &Arc<Machine>, way: Way, setup: Setup, seed: u64) -> Result<Nanos, Failure> {
-    let mut scene = varied(scene_on(&machine.name), seed);
+fn frame(
+    machine: &Arc<Machine>,
+    way: Way,
+    setup: Setup,
+    effort: &Effort,
+    seed: u64,
+) -> Result<Nanos, Failure> {
+    let mut scene = varied(scene_on(&machine.name, effort), effort, seed);
     let start = thread(&scene, "UnityMain").start.unwrap_or_default();
     if way == Way::Parked {
         park(&mut scene);
