@@ -21,6 +21,7 @@ mod declared;
 mod defects;
 mod futures;
 mod hints;
+mod idempotent;
 mod idle;
 mod interference;
 mod lanes;

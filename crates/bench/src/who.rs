@@ -19,6 +19,8 @@ pub(crate) enum Who {
     PacelineQueue,
     /// Jobs that declare what they touch are checked when they are scheduled.
     PacelineChecked,
+    /// Pieces that are late are run again by who waits ([`idempotent`](paceline::NewJob::idempotent)).
+    PacelineIdempotent,
     /// A control: workers stay where the kernel puts them.
     PacelineUnsteered,
     /// A control: as [`PacelineUnsteered`](Who::PacelineUnsteered), and the program's thread spins until a
@@ -72,6 +74,7 @@ impl Who {
             Who::PacelineCritical => "paceline, critical first",
             Who::PacelineQueue => "paceline, in a queue",
             Who::PacelineChecked => "paceline, checked",
+            Who::PacelineIdempotent => "paceline, idempotent",
             Who::PacelineUnsteered => "paceline, steering off",
             Who::PacelineSpinning => "paceline, steering off, waker spinning",
             Who::PacelineUnsliced => "paceline, kernel's slice",
@@ -99,6 +102,7 @@ impl Who {
             | Who::PacelineCritical
             | Who::PacelineQueue
             | Who::PacelineChecked
+            | Who::PacelineIdempotent
             | Who::PacelineUnsteered
             | Who::PacelineSpinning
             | Who::PacelineUnsliced

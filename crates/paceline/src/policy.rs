@@ -145,6 +145,9 @@ impl Tuning {
     /// Remaining work of a range that is worth a spinning helper: a hand-over of the range's lines
     /// costs a few hundred nanoseconds.
     pub(crate) const WORTH_SHARING: Nanos = Nanos(1_500);
+    /// Pieces of an idempotent job for each thread that can take part, if the program does not say how many.
+    /// At the end of the job threads wait for the last piece: that is less than two hundredths of it.
+    pub(crate) const REPEATABLE_PIECES: usize = 64;
     /// Slow workers are woken for a range only if its rest is expected to take at least this long, and at
     /// least twice as long as waking one of them: each wake-up costs the waker two microseconds.
     pub(crate) const WORTH_SLOW: Nanos = Nanos::from_micros(200);

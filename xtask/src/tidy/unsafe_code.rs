@@ -51,6 +51,7 @@ const ALLOWED: &[&str] = &[
     "crates/paceline/src/work/future.rs",
     "crates/paceline/src/work/posted.rs",
     "crates/paceline/src/work/range/",
+    "crates/paceline/src/work/repeat/",
     "crates/paceline/src/work/run.rs",
     "crates/paceline/src/work/scope.rs",
     "crates/paceline/src/work/thread_slots.rs",

@@ -77,6 +77,7 @@ fn colour(who: Who) -> RGBColor {
         // The floors. A row has at most one of them.
         Who::Floor | Who::PlainThreads => RGBColor(150, 150, 150),
         Who::Paceline
+        | Who::PacelineIdempotent
         | Who::PacelineUnsteered
         | Who::PacelineSpinning
         | Who::PacelineUnsliced

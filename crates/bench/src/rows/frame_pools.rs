@@ -175,6 +175,7 @@ pub(super) fn with_pool<R: Send>(
         Who::Serial => f(&Pool(Serial)),
         Who::PlainThreads => f(&PlainThreads::start(threads)?),
         Who::Paceline => f(&Pool(Framed(pools::paceline(threads)?))),
+        Who::PacelineIdempotent => f(&Idempotent(pools::paceline(threads)?)),
         Who::PacelineUnsteered | Who::PacelineSpinning => {
             f(&Pool(Framed(pools::paceline_unsteered(threads)?)))
         }
@@ -229,6 +230,18 @@ impl Loops for Framed {
     }
 }
 
+/// A job system in which each frame is an idempotent job.
+struct Idempotent(JobSystem<Os>);
+
+impl Pieces for Idempotent {
+    fn sum(&self, pieces: u64, piece: Piece) -> u64 {
+        let frame = self.0.frame("frame", Duration::from(PERIOD));
+        let job = frame.job("pieces").idempotent();
+        let numbers = job.map(0..pieces as usize, move |number| piece.run(number as u64));
+        numbers.wait().into_iter().sum()
+    }
+}
+
 /// The frame of the rows `frame` and `load`: 4 ms of work in pieces of 20 µs, 60 times a second.
 pub(super) fn four_millis(frames: usize, warm_up: usize) -> FrameLoop {
     FrameLoop {
@@ -258,6 +271,7 @@ mod tests {
             Who::Serial,
             Who::PlainThreads,
             Who::Paceline,
+            Who::PacelineIdempotent,
             Who::PacelineUnsteered,
             Who::PacelineSpinning,
             Who::PacelineUnsliced,

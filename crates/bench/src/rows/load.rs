@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use console::help::probe;
 use console::{Failure, output};
-use measure::{Hogs, rank};
+use measure::{Hogs, process_cpu, rank};
 use platform::SchedParams;
 
 use super::frame_pools::{Common, four_millis, helped_contestants, judged, run};
@@ -12,6 +12,7 @@ use crate::case::{Case, Picture};
 use crate::frame_loop::FrameLoop;
 use crate::row::Row;
 use crate::session::{Samples, Setup, interleave};
+use crate::target::{Bound, Target};
 use crate::who::Who;
 
 pub(super) const ROW: Row = Row {
@@ -24,7 +25,9 @@ pub(super) const ROW: Row = Row {
             after the next was due. The hogs are threads of \
             this process: the kernel's groups of sessions would otherwise share the CPUs out between \
             groups. (oneTBB's process is of the same session.) What is found is a statement about the \
-            kernel and boot flags above. Controls, which are not judged: *steering off*; *kernel's \
+            kernel and boot flags above. *idempotent* is Paceline with each frame as an idempotent job, of \
+            which late pieces are run again by the thread that waits. *CPU time* is that of the subject's \
+            threads, without the hogs', a frame. Controls, which are not judged: *steering off*; *kernel's \
             slice*, Paceline without asking for a short time slice. Then the same with the kernel's help, \
             where it is permitted (`--os-help`): the calling thread and all threads of a subject have this \
             nice value or class, and the hogs do not. Paceline asks for it by `Builder::os_help` and \
@@ -38,22 +41,45 @@ pub(super) const HOGS: u32 = 4;
 /// The time from the start of the hogs to a run. After it they are spread over the CPUs.
 pub(super) const SETTLE: Duration = Duration::from_millis(100);
 
+/// The numbers of a sample: the missed frames of 1000, the CPU time of a frame, and the frames from there on.
+const MISSED: usize = 0;
+const CPU: usize = 1;
+const FRAMES: usize = 2;
+
 fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
     let mut all = judged(setup);
-    all.extend([Who::PacelineUnsteered, Who::PacelineUnsliced]);
+    all.extend([
+        Who::PacelineIdempotent,
+        Who::PacelineUnsteered,
+        Who::PacelineUnsliced,
+    ]);
     let samples = samples(setup, &all, None)?;
-    let times: Vec<(Who, Vec<Vec<f64>>)> = samples.iter().map(by_round).collect();
-    let missed: Vec<(Who, Vec<Vec<f64>>)> = samples.iter().map(missed_by_round).collect();
+    let times: Vec<(Who, Vec<Vec<f64>>)> = samples.iter().map(frames_by_round).collect();
+    let of_runs = |part: usize| -> Vec<(Who, Vec<Vec<f64>>)> {
+        let alone = |samples: &Samples| samples.of[part].iter().map(|&one| vec![one]).collect();
+        let of_run = |samples: &Samples| (samples.who, alone(samples));
+        samples.iter().map(of_run).collect()
+    };
 
     let mean = Case::pooled(ROW.name, "mean", "ms", &times, mean_of)
         .with_picture(Picture::Tails)
         .with_target(|case| case.to_best_peer(setup, 0.8));
     let p99 = Case::pooled(ROW.name, "p99", "ms", &times, p99_of)
         .with_picture(Picture::None)
-        .with_target(|case| case.to_best_peer(setup, 1.1));
-    let missed = Case::pooled(ROW.name, "missed", "of 1000 frames", &missed, mean_of)
-        .with_picture(Picture::None);
-    let mut cases = vec![mean, p99, missed];
+        .with_target(|case| case.to_best_peer(setup, 1.1))
+        .with_target(|case| idempotent_to_ordinary(setup, case, 0.7));
+    let missed = Case::pooled(
+        ROW.name,
+        "missed",
+        "of 1000 frames",
+        &of_runs(MISSED),
+        mean_of,
+    )
+    .with_picture(Picture::None);
+    let cpu = Case::pooled(ROW.name, "CPU time", "ms a frame", &of_runs(CPU), mean_of)
+        .with_picture(Picture::None)
+        .with_target(|case| idempotent_to_ordinary(setup, case, 1.05));
+    let mut cases = vec![mean, p99, missed, cpu];
     for help in setup.helps.clone() {
         let helped = with_help(setup, &help, [&cases[0], &cases[1]])?;
         cases.extend(helped);
@@ -70,15 +96,26 @@ fn samples(
     let frames = setup.size(four_millis(200, 20), four_millis(4, 1));
     let rounds = setup.size(15, 1);
     let sample = |who: Who, common: &Common, frames: &FrameLoop| {
+        let before = process_cpu();
         let hogs = Hogs::start(HOGS)?;
         std::thread::sleep(SETTLE);
         let measured = run(who, common, frames)?;
-        hogs.stop();
+        let burnt = hogs.stop();
         let missed = measured.missed(frames.period) as f64;
         let missed = missed * 1e3 / measured.lasted.len().max(1) as f64;
-        // The first number is the missed frames of 1000, the others are the frames.
+        let cpu = match who {
+            Who::Tbb => measured.cpu.unwrap_or(f64::NAN),
+            _ => {
+                let used = before.zip(process_cpu());
+                let used = used.map_or(f64::NAN, |(before, after)| {
+                    (after - before - burnt).0 as f64
+                });
+                used / (frames.frames + frames.warm_up).max(1) as f64
+            }
+        };
+        // MISSED, CPU, and the frames.
         let millis = measured.lasted.iter().map(|nanos| nanos / 1e6);
-        Ok(std::iter::once(missed).chain(millis).collect())
+        Ok([missed, cpu / 1e6].into_iter().chain(millis).collect())
     };
     let subjects = helped_contestants(setup, all, frames, help.cloned(), sample);
     let row = match help {
@@ -105,7 +142,7 @@ fn with_help(
     let mut all = judged(setup);
     all.retain(|&who| who != Who::Serial);
     let samples = samples(setup, &all, Some(help))?;
-    let times: Vec<(Who, Vec<Vec<f64>>)> = samples.iter().map(by_round).collect();
+    let times: Vec<(Who, Vec<Vec<f64>>)> = samples.iter().map(frames_by_round).collect();
     let [mean, p99] = labels;
     let case = |label: String, number: fn(&[f64]) -> f64, unhelped: &Case| {
         let case = Case::pooled(ROW.name, label, "ms", &times, number).with_picture(Picture::None);
@@ -122,17 +159,28 @@ fn with_help(
     ])
 }
 
-/// The frames of each round, which are the numbers of a sample after the first.
-pub(super) fn by_round(samples: &Samples) -> (Who, Vec<Vec<f64>>) {
-    let rounds = samples.of[0].len();
-    let frames = |round: usize| samples.of[1..].iter().map(move |frame| frame[round]);
-    let rounds = (0..rounds).map(|round| frames(round).collect());
-    (samples.who, rounds.collect())
+/// The target for jobs whose late pieces are run again: their number is so much of that of ordinary ones.
+fn idempotent_to_ordinary(setup: &Setup, case: &Case, at_most: f64) -> Target {
+    let both = [Who::PacelineIdempotent, Who::Paceline].map(|who| case.median(who));
+    let got = both[0].zip(both[1]).map(|(again, once)| again / once);
+    let bound = Bound::AtMost(at_most);
+    Target::new(setup, "idempotent / paceline", bound, got)
 }
 
-/// The missed frames of 1000 in each round.
-fn missed_by_round(samples: &Samples) -> (Who, Vec<Vec<f64>>) {
-    let rounds = samples.of[0].iter().map(|&missed| vec![missed]);
+/// The frames of each round, which are the numbers of a sample after the first one.
+pub(super) fn by_round(samples: &Samples) -> (Who, Vec<Vec<f64>>) {
+    numbers_by_round(samples, 1)
+}
+
+/// The same for the samples of this row.
+fn frames_by_round(samples: &Samples) -> (Who, Vec<Vec<f64>>) {
+    numbers_by_round(samples, FRAMES)
+}
+
+fn numbers_by_round(samples: &Samples, first: usize) -> (Who, Vec<Vec<f64>>) {
+    let rounds = samples.of[0].len();
+    let frames = |round: usize| samples.of[first..].iter().map(move |frame| frame[round]);
+    let rounds = (0..rounds).map(|round| frames(round).collect());
     (samples.who, rounds.collect())
 }
 
@@ -164,7 +212,8 @@ mod tests {
         };
         let rounds = vec![vec![1.0, 2.0, 3.0], vec![4.0, 5.0, 6.0]];
         assert_eq!(by_round(&samples), (Who::Chili, rounds));
-        assert_eq!(missed_by_round(&samples).1, [[0.0], [1.0]]);
+        let rounds = vec![vec![2.0, 3.0], vec![5.0, 6.0]];
+        assert_eq!(frames_by_round(&samples), (Who::Chili, rounds));
     }
 
     /// Goal: mean and p99 are right. Method: the numbers 1 to 200.

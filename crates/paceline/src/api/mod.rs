@@ -7,6 +7,7 @@ mod frame;
 mod future;
 mod graph;
 mod handle;
+mod idempotent;
 mod inputs;
 mod machine;
 mod over;
@@ -32,6 +33,7 @@ pub use graph::{
     KeyMaker, NodeRef, NodeTiming, Res, ResEach, ResItem, ResPart, Resources, StartedGraph,
 };
 pub use handle::{Event, Job, Latch, Outcome, WhenDone};
+pub use idempotent::IdempotentJob;
 pub use inputs::{Inputs, NewJobWith};
 pub use machine::Adopted;
 pub use over::{Loop, LoopData, Tile, TileMut, Tiles, TilesMut};

@@ -7,7 +7,7 @@ use crate::store::{JobId, Ticket};
 use crate::work::Shared;
 
 /// The predecessors of a job that is being described; the first eight without a heap allocation.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Predecessors {
     pub(super) tickets: SmallVec<[Ticket; 8]>,
     /// Slots below this one are there: what the last look at their number has found.

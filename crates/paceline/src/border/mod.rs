@@ -140,7 +140,7 @@ impl<M: Memory> Panics<M> {
     }
 
     // Relaxed, here and below: statistics publish nothing.
-    fn add_drops(&self, panics: u64) {
+    pub(crate) fn add_drops(&self, panics: u64) {
         if panics > 0 {
             self.drops.fetch_add(panics, Ordering::Relaxed);
         }

@@ -30,6 +30,12 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
 
     /// An event was dropped without being completed. Called while the event holds `job` back.
     pub(crate) fn abandon(self, job: Ticket) {
+        self.fail_event(job, |label| Failure::Abandoned { label });
+    }
+
+    /// An event fails. Called while the event holds `job` back.
+    #[inline]
+    pub(crate) fn fail_event(self, job: Ticket, failure: impl FnOnce(Label) -> Failure) {
         let slot = self.slot(job);
         // Relaxed: as in `cancel`.
         if slot.pending.load(Ordering::Relaxed) >= DROPPED {
@@ -37,7 +43,7 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
         }
         let label = self.label_of(slot);
         let flags = slot.flags.load(Ordering::Relaxed);
-        self.note_failure(job, slot, flags, Failure::Abandoned { label });
+        self.note_failure(job, slot, flags, failure(label));
         // Relaxed: published by the release that the caller does next.
         slot.flags.fetch_or(Slot::<P>::CANCELLED, Ordering::Relaxed);
     }

@@ -29,6 +29,7 @@ mod posted;
 mod promote;
 mod range;
 mod ranges;
+mod repeat;
 mod rings;
 mod scopes;
 mod slab;

@@ -12,6 +12,7 @@ use super::ending::EndOfSystem;
 use super::hints::Hints;
 use super::lanes::{FramePlace, Lanes, SHARES, Yielded};
 use super::range::RangeBlock;
+use super::repeat::late_work::Repeat;
 use super::report::LongWaits;
 use super::slow::Slow;
 use super::thread_record::Host;
@@ -51,6 +52,8 @@ pub(crate) struct SystemState<P: Platform> {
     pub(crate) pinned: Late<Box<dyn PinnedJobs<P>>>,
     /// Made with the first graph that begins first what holds up the rest, lane with a share, or frame.
     pub(crate) extra: Late<Box<dyn ExtraLanes<P>>>,
+    /// Made with the first idempotent job.
+    pub(crate) repeats: Late<Box<dyn RepeatTable<P>>>,
     pub(crate) slow: Slow<P>,
     pub(crate) workers: WorkerThreads<P>,
     pub(crate) adapt: Adapt<P>,
@@ -113,6 +116,23 @@ pub(crate) trait TokenTable<P: Platform>: Send + Sync {
 
     #[cfg(test)]
     fn len(&self) -> usize;
+}
+
+/// Idempotent jobs that are not over; see `repeat.rs`.
+pub(crate) trait RepeatTable<P: Platform>: Send + Sync {
+    /// Notes a new one.
+    fn add(&self, job: Ticket, pieces: Weak<dyn Repeat<P>>);
+
+    /// It is over.
+    fn forget(&self, job: Ticket);
+
+    /// For a wait that has nothing else to run, and that needs the jobs that are `wanted`: runs pieces of one
+    /// that no thread has begun, or one that is late; then returns nothing. Otherwise returns when to look
+    /// again.
+    fn help(&self, cx: &Context<'_, P>, wanted: &dyn Fn(Ticket) -> bool) -> Option<Nanos>;
+
+    /// Adds what was counted.
+    fn add_to(&self, total: &mut Stats);
 }
 
 /// What is called when a pinned job becomes ready.
@@ -278,8 +298,7 @@ impl<P: Platform> Shared<P> {
             max_jobs: parts.max_jobs,
         };
         let frames = P::AtomicU64::new(0);
-        let (id, caches) = (platform::fresh_pool_id(), caches(&parts.platform));
-        let fork_epoch = parts.platform.fork_epoch();
+        let (id, fork_epoch) = (platform::fresh_pool_id(), parts.platform.fork_epoch());
         let recorder = parts
             .sink
             .map(|sink| Recorder::new(sink, parts.recording, parts.threads));
@@ -296,6 +315,7 @@ impl<P: Platform> Shared<P> {
             tokens: Late::empty(),
             pinned: Late::empty(),
             extra: Late::empty(),
+            repeats: Late::empty(),
             slow,
             workers,
             adapt: parts.adapt,
@@ -311,7 +331,7 @@ impl<P: Platform> Shared<P> {
             checks: Checks::new(parts.checks),
             hints: parts.hints,
             fork_epoch,
-            caches,
+            caches: caches(&parts.platform),
             platform: parts.platform,
         }
     }
@@ -390,6 +410,9 @@ impl<P: Platform> Shared<P> {
             thread.counters.add_to(&mut total);
         }
         self.panics.add_to(&mut total);
+        if let Some(repeats) = self.repeats.get() {
+            repeats.add_to(&mut total);
+        }
         total
     }
 }

@@ -77,6 +77,14 @@ impl<T> Event<T> {
         self.id
     }
 
+    /// Ends nothing: the caller ends the job itself.
+    pub(crate) fn into_id(self) -> JobId {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: `this` is never used again; its owner is dropped here instead of in `drop`.
+        drop(unsafe { std::ptr::read(&this.owner) });
+        this.id
+    }
+
     /// Completes the event with its value, which goes to the handle that the event came with. As
     /// [`complete`](Event::complete), it runs nothing and cannot fail.
     ///

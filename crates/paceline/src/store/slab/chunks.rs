@@ -85,6 +85,7 @@ impl<M: Memory> ChunkTable<M> {
 }
 
 impl<M: Memory> Drop for ChunkTable<M> {
+    #[inline(never)] // Once for all slabs.
     fn drop(&mut self) {
         for chunk in 0..self.published.load(Ordering::Relaxed) {
             // SAFETY: `&mut self`: no entry is in use. `drop_chunk` fits the chunks, see `new`, and each of

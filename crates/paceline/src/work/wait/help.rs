@@ -6,6 +6,7 @@ use platform::{Atomic, Ordering, Platform};
 use super::waiter::Waiter;
 use crate::queues::Queue;
 use crate::store::{Slot, Ticket};
+use crate::work::shared::RepeatTable;
 use crate::work::thread_slot::{ThreadKind, ThreadSlot};
 
 impl<P: Platform> Waiter<'_, '_, P> {
@@ -173,6 +174,30 @@ impl<P: Platform> Waiter<'_, '_, P> {
     #[inline(never)]
     pub(super) fn help_with_pinned(&self, which: Option<Ticket>) -> bool {
         self.on_top(|| self.cx.run_pinned(which))
+    }
+
+    /// Runs pieces of idempotent jobs that the wait needs: those that no thread has begun, or one that is
+    /// late. Returns nothing then. Otherwise returns when to look again.
+    #[inline]
+    pub(super) fn help_with_late_pieces(&self) -> Option<Nanos> {
+        match self.cx.shared.repeats.get() {
+            None => Some(Nanos::MAX),
+            Some(repeats) => self.help_with_late(&**repeats),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn help_with_late(&self, repeats: &dyn RepeatTable<P>) -> Option<Nanos> {
+        if !self.may_help() {
+            return Some(Nanos::MAX);
+        }
+        let mut look_at = Some(Nanos::MAX);
+        self.on_top(|| {
+            look_at = repeats.help(self.cx, &|job| self.is_wanted(job));
+            look_at.is_none()
+        });
+        look_at
     }
 
     /// In a wait in the middle of a job: a job that is pinned to this thread, is ready, and has to run before

@@ -97,18 +97,18 @@ impl<P: Platform> Waiter<'_, '_, P> {
             if self.report_if_long(resting, now) {
                 continue;
             }
-            if now < patience.quiet_until {
-                shared.idle.spin(epoch, patience.quiet_until);
+            let Some(look_at) = self.help_with_late_pieces() else {
+                continue;
+            };
+            let quiet_until = Some(patience.quiet_until).filter(|&until| now < until);
+            if let Some(until) = quiet_until.or_else(|| vigil.spins_until(cx, now)) {
+                shared.idle.spin(epoch, until.min(deadline).min(look_at));
                 spun = true;
                 continue;
             }
-            if let Some(until) = vigil.spins_until(cx, now) {
-                shared.idle.spin(epoch, until.min(deadline));
-                spun = true;
-                continue;
-            }
+            let look_at = look_at.min(self.last_resort(now));
             let until = match self.look_for_deadlock(now, &mut suspicion) {
-                Ok(next_look) => deadline.min(next_look).min(self.last_resort(now)),
+                Ok(next_look) => deadline.min(next_look).min(look_at),
                 Err(error) => break Err(error),
             };
             match self.rest(&vigil, resting, (patience.spin_until, until)) {
