@@ -50,6 +50,21 @@ impl Stretch {
     }
 }
 
+/// A kind without what a replay does not have: its CPUs run as they ran, whatever slowed them.
+fn plain(kind: CauseKind) -> CauseKind {
+    match kind {
+        kind if kind.is_run() => CauseKind::Running,
+        CauseKind::WakeLatency | CauseKind::IdleExit | CauseKind::BusyWaitStolen => {
+            CauseKind::Preempted
+        }
+        CauseKind::Throttled => CauseKind::Preempted,
+        CauseKind::Lock | CauseKind::Io | CauseKind::Blocked | CauseKind::Unknown => {
+            CauseKind::Interrupt
+        }
+        kind => kind,
+    }
+}
+
 /// The part of a wait that differs most between the recording and its replay.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Difference {
@@ -64,23 +79,58 @@ pub struct Difference {
 }
 
 impl Program {
-    /// The part of a wait that differs most; none if the replay has no such wait.
-    pub fn difference(&self, at: usize, wait: &Wait, played: &Played) -> Option<Difference> {
-        let points = (*played.points.get(at)?)?;
-        let replayed = self.account(at, points, played)?;
+    /// The parts of waits that differ most, each by its stretch; none for a wait that does not end in the
+    /// replay.
+    pub fn differences(
+        &self,
+        waits: &[(usize, &Wait)],
+        played: &Played,
+    ) -> BTreeMap<usize, Difference> {
+        let ended = waits.iter().filter_map(|(at, wait)| {
+            let points = (*played.points.get(*at)?)?;
+            Some((*at, *wait, points))
+        });
+        let mut left: Vec<_> = ended.collect();
+        left.sort_by_key(|(_, _, (begin, _))| *begin);
+        let mut differences = BTreeMap::new();
+        // Marks of one thread must not overlap: those that do are of another round.
+        while !left.is_empty() {
+            let mut over: BTreeMap<Task, Nanos> = BTreeMap::new();
+            let (round, later): (Vec<_>, Vec<_>) =
+                left.into_iter().partition(|(_, wait, (begin, end))| {
+                    let before = over.entry(wait.thread).or_default();
+                    let is_next = *begin > *before || *before == Nanos::ZERO;
+                    if is_next {
+                        *before = *end;
+                    }
+                    is_next
+                });
+            let points: Vec<_> = round.iter().map(|(at, _, points)| (*at, *points)).collect();
+            let accounts = self.accounts(&points, played);
+            for (at, wait, _) in &round {
+                let account = accounts.get(&Stretch::name(*at));
+                let difference = account.and_then(|account| self.between(wait, account));
+                differences.extend(difference.map(|difference| (*at, difference)));
+            }
+            left = later;
+        }
+        differences
+    }
+
+    /// The part that differs most between a wait and the account of it in a replay.
+    fn between(&self, wait: &Wait, replayed: &Wait) -> Option<Difference> {
         let mut both: BTreeMap<(CauseKind, Option<String>), [Nanos; 2]> = BTreeMap::new();
         for cause in &wait.causes {
             let thread = cause.thread.and_then(|task| self.name_of(task));
-            both.entry((cause.kind, thread)).or_default()[0] += cause.ns;
+            both.entry((plain(cause.kind), thread)).or_default()[0] += cause.ns;
         }
         for cause in &replayed.causes {
             let thread = cause.thread.and_then(|task| self.threads.get(task.index()));
             let thread = thread.map(|thread| thread.name.clone());
-            both.entry((cause.kind, thread)).or_default()[1] += cause.ns;
+            both.entry((plain(cause.kind), thread)).or_default()[1] += cause.ns;
         }
-        let most = both
-            .into_iter()
-            .max_by_key(|(_, [one, other])| one.0.abs_diff(other.0));
+        let most = both.into_iter();
+        let most = most.max_by_key(|(_, [one, other])| one.0.abs_diff(other.0));
         most.map(|((kind, thread), [recorded, replayed])| Difference {
             kind,
             thread,
@@ -94,31 +144,34 @@ impl Program {
         Some(thread.name.clone())
     }
 
-    /// The account of a stretch in a replay.
-    fn account(&self, at: usize, (begin, end): (Nanos, Nanos), played: &Played) -> Option<Wait> {
-        let task = self.stretches.get(at)?.task;
-        let number = self.threads.iter().position(|thread| thread.task == task)?;
+    /// The accounts of stretches in a replay, by their names.
+    fn accounts(
+        &self,
+        stretches: &[(usize, (Nanos, Nanos))],
+        played: &Played,
+    ) -> BTreeMap<String, Wait> {
         let mut recording = self.recording(played);
-        let name = recording.names.number(&Stretch::name(at));
-        let on = Task(number as u32);
-        recording.marks = vec![
-            Mark {
-                time: begin,
-                on,
-                what: MarkKind::Begin(name),
-            },
-            Mark {
-                time: end,
-                on,
-                what: MarkKind::End,
-            },
-        ];
+        for (at, (begin, end)) in stretches {
+            let Some(task) = self.stretches.get(*at).map(|stretch| stretch.task) else {
+                continue;
+            };
+            let number = self.threads.iter().position(|thread| thread.task == task);
+            let Some(number) = number else { continue };
+            let name = recording.names.number(&Stretch::name(*at));
+            let on = Task(number as u32);
+            let begins = MarkKind::Begin(name);
+            for (time, what) in [(*begin, begins), (*end, MarkKind::End)] {
+                recording.marks.push(Mark { time, on, what });
+            }
+        }
         let timeline = Timeline::new(recording, &Options::default());
         let selection = Selection {
-            slices: vec![Stretch::name(at)],
+            slices: vec![Stretch::WORD.to_owned()],
+            limit: usize::MAX,
             ..Selection::default()
         };
-        explain(&timeline, &selection).waits.into_iter().next()
+        let waits = explain(&timeline, &selection).waits.into_iter();
+        waits.map(|wait| (wait.name.clone(), wait)).collect()
     }
 
     /// A replay as a recording.

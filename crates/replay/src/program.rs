@@ -16,6 +16,8 @@ pub struct Program {
     pub policy: String,
     /// How long the recording is.
     pub length: Nanos,
+    /// Whether threads run on the CPUs where they ran in the recording; else where the policy puts them.
+    pub is_placed: bool,
     /// The threads.
     pub threads: Vec<ProgramThread>,
     /// The stretches of time that are measured: the waits that are asked about.
@@ -42,6 +44,8 @@ pub struct ProgramThread {
     pub attr: Attr,
     /// The CPUs that it may run on; none: all.
     pub cpus: Vec<u32>,
+    /// The CPU that it first ran on.
+    pub first_cpu: u32,
     /// What it does.
     pub segments: Vec<Segment>,
     /// Where it waits for other threads.
@@ -74,9 +78,12 @@ pub struct Stretch {
 }
 
 impl Stretch {
+    /// The first word of its name in segments.
+    pub(crate) const WORD: &str = "stretch ";
+
     /// The name of the stretch at this position, in segments.
     pub(crate) fn name(at: usize) -> String {
-        format!("wait {at}")
+        format!("{}{at}", Stretch::WORD)
     }
 }
 
@@ -92,7 +99,7 @@ impl Program {
             slice: thread.attr.slice,
             threshold: None,
             percent: None,
-            cpus: thread.cpus.clone(),
+            cpus: thread.cpus_at_first(self.is_placed),
             start: None,
             repeat: Repeat::Times(1),
             phases: Vec::new(),
@@ -122,6 +129,61 @@ impl Program {
     /// When a replay ends: later than the recording, so that what takes longer is seen to its end.
     pub fn until(&self) -> Nanos {
         self.length + Nanos(self.length.0 / 4)
+    }
+}
+
+impl ProgramThread {
+    /// The CPUs that it may run on at the beginning; none: all.
+    pub(crate) fn cpus_at_first(&self, is_placed: bool) -> Vec<u32> {
+        let is_placed = is_placed && self.segments.iter().any(is_placing);
+        if is_placed {
+            vec![self.first_cpu]
+        } else {
+            self.cpus.clone()
+        }
+    }
+
+    /// Replaces segments or takes them out, and keeps what is known of those that stay.
+    pub(crate) fn replace(&mut self, with: impl Fn(Segment) -> Option<Segment>) {
+        let mut waits = std::mem::take(&mut self.waits).into_iter().peekable();
+        let mut segments = Vec::with_capacity(self.segments.len());
+        for (at, segment) in std::mem::take(&mut self.segments).into_iter().enumerate() {
+            let wait = waits.next_if(|wait| wait.segment == at);
+            let Some(segment) = with(segment) else {
+                continue;
+            };
+            if let Some(mut wait) = wait {
+                wait.segment = segments.len();
+                self.waits.push(wait);
+            }
+            segments.push(segment);
+        }
+        if segments.is_empty() {
+            // A thread has something to do.
+            segments.push(Segment::Rest);
+        }
+        self.segments = segments;
+    }
+
+    /// It runs where the policy puts it.
+    pub(crate) fn is_free_from_now_on(&mut self) {
+        self.replace(|segment| Some(segment).filter(|segment| !is_placing(segment)));
+    }
+}
+
+fn is_placing(segment: &Segment) -> bool {
+    matches!(segment, Segment::NextCpu(_) | Segment::Cpu(_))
+}
+
+impl Program {
+    /// The same where threads run on the CPUs on which the policy puts them.
+    pub fn set_free(&self) -> Program {
+        let mut program = self.clone();
+        program.is_placed = false;
+        for thread in &mut program.threads {
+            thread.is_free_from_now_on();
+        }
+        program
     }
 }
 

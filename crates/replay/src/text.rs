@@ -33,7 +33,7 @@ impl Program {
             Exactly(self.length),
         );
         for thread in &self.threads {
-            write_thread(&mut text, thread);
+            write_thread(&mut text, thread, self.is_placed);
         }
         text
     }
@@ -53,7 +53,7 @@ fn quoted(text: &str) -> String {
     quoted
 }
 
-fn write_thread(text: &mut String, thread: &ProgramThread) {
+fn write_thread(text: &mut String, thread: &ProgramThread, is_placed: bool) {
     let attr = &thread.attr;
     let _ = write!(text, "\n[[thread]]\nname = {}\n", quoted(&thread.name));
     let discipline = match attr.discipline {
@@ -74,8 +74,9 @@ fn write_thread(text: &mut String, thread: &ProgramThread) {
     if let Some(slice) = attr.slice {
         let _ = writeln!(text, "slice = \"{}\"", Exactly(slice));
     }
-    if !thread.cpus.is_empty() {
-        let _ = writeln!(text, "cpus = {:?}", thread.cpus);
+    let cpus = thread.cpus_at_first(is_placed);
+    if !cpus.is_empty() {
+        let _ = writeln!(text, "cpus = {cpus:?}");
     }
     text.push_str("segments = '''\n");
     let mut waits = thread.waits.iter().peekable();

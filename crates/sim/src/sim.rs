@@ -202,6 +202,31 @@ impl Sim {
         ambient::with(|engine| engine.say_waits(threads));
     }
 
+    /// The thread of this number, which sleeps, is woken by a timer at this time, if nothing else does so
+    /// earlier.
+    pub(crate) fn wake_later(&self, thread: usize, at: Nanos) {
+        let set = |engine: &Engine| {
+            engine.with_kernel(|kernel| kernel.wake_at(Task(thread as u32), at));
+        };
+        ambient::with(set);
+    }
+
+    /// The calling thread may run on this CPU only: at once, or from its next wake-up on. A CPU that is not
+    /// there is no limit.
+    pub(crate) fn place(&self, cpu: u32, at_once: bool) {
+        let set = |engine: &Engine| {
+            let me = engine.me();
+            let is_there = engine.with_kernel(|kernel| kernel.is_active(Cpu(cpu)));
+            let mask = Mask::of(is_there.then_some(Cpu(cpu)));
+            if at_once {
+                engine.set_mask(me, mask);
+            } else {
+                engine.with_kernel(|kernel| kernel.tasks[me.index()].mask = mask);
+            }
+        };
+        ambient::with(set);
+    }
+
     /// The thread of this number is scheduled as `attr` says from now on.
     pub(crate) fn set_attr_of(&self, thread: usize, attr: Attr) {
         ambient::with(|engine| engine.set_attr(Task(thread as u32), attr));

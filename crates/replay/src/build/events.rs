@@ -1,12 +1,13 @@
 //! What threads do to others, and the points that are measured: events at times of their lives.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use event::{Nanos, Task};
 use sim::scenario::Segment;
-use trace::explain::{SpinWait, spin_waits};
+use trace::explain::{LockWaits, SpinWait, spin_waits};
 use trace::timeline::{Since, State, Stay};
 
+use super::locks::FoundLocks;
 use super::people;
 use super::sleeps::{self, Ends};
 use super::source::Source;
@@ -30,7 +31,9 @@ pub(super) struct Events {
     /// What ended the time before a thread was first seen.
     first: BTreeMap<Task, Ends>,
     /// Sleeps in which the thread lends its priority, by thread and the sleep's beginning.
-    lends: BTreeMap<(Task, Nanos), ()>,
+    lends: BTreeSet<(Task, Nanos)>,
+    /// Sleeps because of a lock, by thread and the sleep's beginning.
+    lock_sleeps: BTreeSet<(Task, Nanos)>,
     /// By thread: its busy waits that can be played.
     spins: BTreeMap<Task, Vec<SpinWait>>,
     /// Sleeps by what ended them: threads, a rhythm, a length.
@@ -41,18 +44,19 @@ impl Events {
     pub(super) fn find(
         source: &Source<'_>,
         waits: &[(Task, Nanos, Nanos)],
-        busy: &[String],
+        (locks, busy): (&LockWaits<'_>, &[String]),
         assumed: &mut Vec<String>,
     ) -> Events {
         let mut events = Events {
             deeds: BTreeMap::new(),
             ends: BTreeMap::new(),
             first: BTreeMap::new(),
-            lends: BTreeMap::new(),
+            lends: BTreeSet::new(),
+            lock_sleeps: BTreeSet::new(),
             spins: BTreeMap::new(),
             counts: [0; 3],
         };
-        events.find_sleeps(source);
+        events.find_sleeps(source, locks);
         events.find_first(source);
         events.find_lent(source);
         events.find_spins(source, busy, assumed);
@@ -83,7 +87,8 @@ impl Events {
     }
 
     /// The ends of sleeps, and the signals that ended them.
-    fn find_sleeps(&mut self, source: &Source<'_>) {
+    fn find_sleeps(&mut self, source: &Source<'_>, locks: &LockWaits<'_>) {
+        let mut found = FoundLocks::default();
         for &task in &source.tasks {
             let has_rhythm = sleeps::has_rhythm(&sleeps::by_timers(source, task));
             for stay in source.ended_sleeps(task) {
@@ -94,10 +99,18 @@ impl Events {
                     Ends::After => 2,
                 }] += 1;
                 self.ends.insert((task, stay.begin), ends);
-                if let Ends::Signal(by) = ends {
-                    self.wakes(source, by, stay.end, task);
+                match ends {
+                    Ends::Signal(by) if locks.is_one(task, stay) => {
+                        found.add((task, stay), by, locks);
+                        self.lock_sleeps.insert((task, stay.begin));
+                    }
+                    Ends::Signal(by) => self.wakes(source, by, stay.end, task),
+                    Ends::At | Ends::After => {}
                 }
             }
+        }
+        for (task, time, deed) in found.deeds(source) {
+            self.add(task, time, Deed::Does(deed));
         }
     }
 
@@ -148,8 +161,7 @@ impl Events {
                     is_it.then_some((*lender, sleep.begin))
                 });
                 let sleeps: Vec<_> = sleeps.collect();
-                self.lends
-                    .extend(sleeps.into_iter().map(|sleep| (sleep, ())));
+                self.lends.extend(sleeps);
             }
         }
     }
@@ -186,7 +198,11 @@ impl Events {
     }
 
     pub(super) fn lends(&self, task: Task, sleep: Nanos) -> bool {
-        self.lends.contains_key(&(task, sleep))
+        self.lends.contains(&(task, sleep))
+    }
+
+    pub(super) fn is_lock(&self, task: Task, sleep: Nanos) -> bool {
+        self.lock_sleeps.contains(&(task, sleep))
     }
 
     pub(super) fn first_of(&self, task: Task) -> Option<Ends> {
@@ -210,6 +226,13 @@ impl Events {
              queues"
                 .into(),
         );
+        if !self.lock_sleeps.is_empty() {
+            assumed.push(
+                "a lock is held from its owner's words for that, or else from its owner's last sleep; where \
+                 nothing marks it, it is not known when it was taken without a wait"
+                    .into(),
+            );
+        }
         if source.timeline.recording().origin.is_unmarked {
             assumed.push("wake-ups are by the threads that ran, not by interrupts".into());
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use event::{Cpu, Nanos, Task};
 use sim::scenario::Segment;
 use trace::explain::{LockWaits, SpinWait};
-use trace::timeline::{State, Stay};
+use trace::timeline::{Since, State, Stay};
 
 use super::costs::{Costs, Run};
 use super::events::{Deed, Events};
@@ -18,6 +18,7 @@ pub(super) struct Life {
     pub(super) segments: Vec<Segment>,
     /// Where it waits for other threads.
     pub(super) waits: Vec<WaitPlace>,
+    pub(super) first_cpu: u32,
     /// By stretch: when the thread came to its two points.
     pub(super) points: BTreeMap<usize, (Nanos, Nanos)>,
 }
@@ -44,11 +45,14 @@ pub(super) fn live(
         points: BTreeMap::new(),
         spin: 0,
         run: Run::default(),
+        cpu: None,
+        first_cpu: None,
     };
     walk.go();
     Life {
         segments: walk.segments,
         waits: walk.waits,
+        first_cpu: walk.first_cpu.unwrap_or(0),
         points: walk.points,
     }
 }
@@ -70,6 +74,9 @@ struct Walk<'a, 't> {
     /// The next busy wait, or the one that it is in.
     spin: usize,
     run: Run,
+    /// The CPU that it runs on, or will.
+    cpu: Option<Cpu>,
+    first_cpu: Option<u32>,
 }
 
 impl Walk<'_, '_> {
@@ -77,7 +84,7 @@ impl Walk<'_, '_> {
         let source = self.source;
         match self.events.first_of(self.task) {
             None => {}
-            Some(Ends::Signal(by)) => self.push(self.wait(by, false)),
+            Some(Ends::Signal(by)) => self.push(self.wait((by, false), Nanos::ZERO, false)),
             Some(Ends::At | Ends::After) => {
                 let known = |stay: &&Stay| stay.state != State::Unknown;
                 let first = source.stays[&self.task].iter().find(known);
@@ -86,11 +93,15 @@ impl Walk<'_, '_> {
             }
         }
         let stays = &source.stays[&self.task];
-        let known = stays.iter().skip_while(|stay| stay.state == State::Unknown);
-        for (stay, next) in known.clone().zip(known.skip(1).map(Some).chain([None])) {
+        let unknown = stays.iter().take_while(|stay| stay.state == State::Unknown);
+        for at in unknown.count()..stays.len() {
+            let stay = stays[at];
             match stay.state {
-                State::Running(cpu) => self.runs(*stay, cpu, next.map(|next| next.state)),
-                State::Sleeping | State::Blocked => self.sleeps(*stay),
+                State::Running(cpu) => {
+                    self.moves(cpu);
+                    self.runs(stay, cpu, stays.get(at + 1).map(|next| next.state));
+                }
+                State::Sleeping | State::Blocked => self.sleeps(stay, &stays[at + 1..]),
                 State::Unknown => {
                     self.flush();
                     let until = stay.end - source.begin;
@@ -99,6 +110,9 @@ impl Walk<'_, '_> {
                 State::Dead => {
                     self.flush();
                     return;
+                }
+                State::Runnable(Since::Preempted) | State::Throttled(Since::Preempted) => {
+                    self.is_aside(stay, stays.get(at + 1));
                 }
                 State::Runnable(_) | State::Throttled(_) | State::Awake => {}
             }
@@ -124,38 +138,113 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn wait(&self, by: Task, lends: bool) -> Segment {
+    fn wait(&self, (by, is_lock): (Task, bool), late: Nanos, lends: bool) -> Segment {
         let on = self.source.names[&by].as_str().into();
-        Segment::Wait { on, lends }
+        Segment::Wait {
+            on,
+            is_lock,
+            late,
+            lends,
+        }
     }
 
     /// Where the wait is that begins now.
     fn place(&self, stay: Stay) -> WaitPlace {
-        let timeline = self.source.timeline;
-        let slices = timeline.path(self.task, stay.begin);
-        let names = slices
-            .iter()
-            .map(|slice| timeline.recording().names.word(slice.name));
         WaitPlace {
-            segment: self.segments.len(),
-            within: names.collect::<Vec<_>>().join(" > "),
             is_lock: self.locks.is_one(self.task, stay),
+            ..self.within(stay.begin)
         }
     }
 
-    fn sleeps(&mut self, stay: Stay) {
+    /// The slices just before a time.
+    fn within(&self, time: Nanos) -> WaitPlace {
+        let timeline = self.source.timeline;
+        let slices = timeline.path(self.task, time);
+        let names = slices.iter();
+        let names = names.map(|slice| timeline.recording().names.word(slice.name));
+        WaitPlace {
+            segment: self.segments.len(),
+            within: names.collect::<Vec<_>>().join(" > "),
+            is_lock: false,
+        }
+    }
+
+    /// It was put aside although its CPU had nothing else to do for most of the time, as by a quota: it
+    /// cannot run for as long.
+    fn is_aside(&mut self, stay: Stay, next: Option<&Stay>) {
+        let cpu = match next.map(|next| next.state) {
+            Some(State::Running(cpu)) => Some(cpu),
+            None => self.cpu,
+            _ => None,
+        };
+        let idle = cpu.map_or(Nanos::ZERO, |cpu| self.source.idle(cpu, stay));
+        if idle > Nanos::ZERO && idle.0 * 2 >= (stay.end - stay.begin).0 {
+            self.flush();
+            self.push(Segment::Sleep {
+                length: stay.end - stay.begin,
+                until: None,
+            });
+        }
+    }
+
+    /// It runs on this CPU now.
+    fn moves(&mut self, cpu: Cpu) {
+        if self.cpu.is_some_and(|before| before != cpu) {
+            self.flush();
+            if self.source.is_placed {
+                self.push(Segment::Cpu(cpu.0));
+            }
+        }
+        self.first_cpu.get_or_insert(cpu.0);
+        self.cpu = Some(cpu);
+    }
+
+    /// Where and how much later than its wake-up it runs, in the states behind a sleep. It is later if its
+    /// CPU had nothing else to do in between.
+    fn after(&mut self, after: &[Stay]) -> Nanos {
+        let (woken, runs) = match after {
+            [woken, runs, ..] if woken.state.ready().is_some() => (Some(*woken), runs),
+            [runs, ..] => (None, runs),
+            [] => return Nanos::ZERO,
+        };
+        let State::Running(cpu) = runs.state else {
+            return Nanos::ZERO;
+        };
+        if self.cpu.is_some_and(|before| before != cpu) {
+            if self.source.is_placed {
+                self.push(Segment::NextCpu(cpu.0));
+            }
+            self.cpu = Some(cpu);
+        }
+        match woken {
+            Some(woken) if self.source.is_idle(cpu, woken) => woken.end - woken.begin,
+            _ => Nanos::ZERO,
+        }
+    }
+
+    fn sleeps(&mut self, stay: Stay, after: &[Stay]) {
         self.flush();
         // The last state has no end.
         let Some(ends) = self.events.ends_of(self.task, stay.begin) else {
             return;
         };
+        let late = self.after(after);
         let segment = match ends {
             Ends::Signal(by) => {
-                self.waits.push(self.place(stay));
-                self.wait(by, self.events.lends(self.task, stay.begin))
+                let place = self.place(stay);
+                let is_lock = self.events.is_lock(self.task, stay.begin);
+                self.waits.push(place);
+                self.wait(
+                    (by, is_lock),
+                    late,
+                    self.events.lends(self.task, stay.begin),
+                )
             }
-            Ends::At => Segment::Until(stay.end - self.source.begin),
-            Ends::After => Segment::Sleep(stay.end - stay.begin),
+            Ends::At => Segment::Until(stay.end - self.source.begin + late),
+            Ends::After => Segment::Sleep {
+                length: stay.end - stay.begin + late,
+                until: Some(stay.end - self.source.begin + late),
+            },
         };
         self.push(segment);
     }
@@ -221,6 +310,15 @@ impl Walk<'_, '_> {
                 self.points.insert(stretch, (begin, time));
             }
         }
-        self.push(deed.segment());
+        let segment = deed.segment();
+        if matches!(segment, Segment::Wait { .. }) {
+            // It found a lock free.
+            let place = self.within(time + Nanos(1));
+            self.waits.push(WaitPlace {
+                is_lock: true,
+                ..place
+            });
+        }
+        self.push(segment);
     }
 }

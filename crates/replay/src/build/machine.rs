@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use event::{Nanos, Task};
+use event::Nanos;
 use sim::Machine;
 use sim::machine::LineCosts;
 use sim::scenario::Exactly;
-use trace::timeline::{Since, State, Timeline};
+use trace::timeline::Timeline;
 
 use super::options::{BuildOptions, Unplayable};
 
@@ -60,7 +60,7 @@ pub(super) fn recorded(
     if options.tick.is_none() {
         assumed.push(format!("the kernel's tick comes every {}", Exactly(tick)));
     }
-    let file = file(&classes, tick, latency(timeline));
+    let file = file(&classes, tick);
     let machine = Machine::from_toml("the recorded machine", &file)
         .map_err(|error| Unplayable(error.to_string()))?;
     Ok((machine, file))
@@ -78,7 +78,7 @@ fn say_classes(timeline: &Timeline, classes: &BTreeMap<u32, Vec<u32>>, assumed: 
 }
 
 /// The file of a machine with these CPUs by their capacities.
-fn file(classes: &BTreeMap<u32, Vec<u32>>, tick: Nanos, latency: Nanos) -> String {
+fn file(classes: &BTreeMap<u32, Vec<u32>>, tick: Nanos) -> String {
     let cpus: usize = classes.values().map(Vec::len).sum();
     let mut file = format!(
         "# Made of a recording by `paceline diagnose --program`.\n\
@@ -119,11 +119,11 @@ fn file(classes: &BTreeMap<u32, Vec<u32>>, tick: Nanos, latency: Nanos) -> Strin
          cache = [\"0 ns\", \"assumed: as above\"]\n\
          node  = [\"0 ns\", \"assumed: as above\"]\n",
     );
-    add_clusters(&mut file, classes, latency);
+    add_clusters(&mut file, classes);
     file
 }
 
-fn add_clusters(file: &mut String, classes: &BTreeMap<u32, Vec<u32>>, latency: Nanos) {
+fn add_clusters(file: &mut String, classes: &BTreeMap<u32, Vec<u32>>) {
     let most = classes.keys().copied().max().unwrap_or(0);
     for (capacity, cpus) in classes {
         let list: Vec<String> = cpus.iter().map(u32::to_string).collect();
@@ -143,24 +143,11 @@ fn add_clusters(file: &mut String, classes: &BTreeMap<u32, Vec<u32>>, latency: N
              [[cluster.idle]]\n\
              name      = \"idle\"\n\
              residency = [\"0 ns\", \"assumed\"]\n\
-             exit      = [\"{}\", \"recording: a quarter of all wake-ups ran sooner\"]\n\
+             exit      = [\"0 ns\", \"assumed: wake-ups say how late they are\"]\n\
              power     = [\"0 W\", \"assumed\"]\n",
             list.join(","),
-            Exactly(latency),
         );
     }
-}
-
-/// How long an idle CPU takes to run a thread that is woken: a quarter of all wake-ups took less.
-fn latency(timeline: &Timeline) -> Nanos {
-    const LOOK: usize = 100_000;
-    let threads: Vec<Task> = timeline.threads().collect();
-    let stays = threads.iter().flat_map(|task| timeline.stays(*task));
-    let woken = stays.filter(|stay| stay.state == State::Runnable(Since::Woken));
-    let mut lengths: Vec<Nanos> = woken.take(LOOK).map(|stay| stay.end - stay.begin).collect();
-    lengths.sort_unstable();
-    let quarter = lengths.get(lengths.len() / 4).copied();
-    quarter.unwrap_or_default().min(Nanos::from_millis(1))
 }
 
 /// The policy of the recording's kernel, by its release.

@@ -6,6 +6,7 @@
 mod costs;
 mod events;
 mod life;
+mod locks;
 mod machine;
 mod options;
 mod people;
@@ -54,6 +55,7 @@ impl Program {
         }
         let mut assumed = Vec::new();
         let is_ours = timeline.recording().origin.clock == Clock::Virtual;
+        source.is_placed = !(is_ours && options.machine.is_some());
         let (machine, machine_file) = match &options.machine {
             Some(machine) if is_ours => (machine::without_programs_costs(machine), None),
             _ => {
@@ -62,13 +64,13 @@ impl Program {
             }
         };
         let known = options.machine.as_ref().filter(|_| is_ours);
-        let locks = LockWaits::new(timeline);
         let costs = Costs::new(timeline, known);
         let policy = match &options.policy {
             Some(policy) => policy.clone(),
             None => machine::policy(timeline, &mut assumed),
         };
-        let mut events = Events::find(&source, waits, &options.busy, &mut assumed);
+        let locks = LockWaits::new(timeline);
+        let mut events = Events::find(&source, waits, (&locks, &options.busy), &mut assumed);
         let mut stretches: Vec<Stretch> = waits
             .iter()
             .map(|(task, begin, end)| Stretch {
@@ -80,21 +82,17 @@ impl Program {
         let mut threads = Vec::new();
         for &task in &source.tasks {
             let life = life::live(&source, task, &mut events, (&costs, &locks));
-            for (at, points) in life.points {
+            for (&at, &points) in &life.points {
                 stretches[at].points = Some(points);
             }
-            threads.push(people::thread(
-                &source,
-                task,
-                (life.segments, life.waits),
-                &mut assumed,
-            ));
+            threads.push(people::thread(&source, task, life, &mut assumed));
         }
         events.say_more(&source, &mut assumed);
         Ok(Program {
             machine,
             machine_file,
             policy,
+            is_placed: source.is_placed,
             length: source.end - source.begin,
             threads,
             stretches,

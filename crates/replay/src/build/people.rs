@@ -7,8 +7,9 @@ use policy::Attr;
 use sim::scenario::Segment;
 use trace::timeline::{State, Timeline};
 
+use super::life::Life;
 use super::source::Source;
-use crate::program::{ProgramThread, WaitPlace};
+use crate::program::ProgramThread;
 
 /// A thread that was put on a CPU so often, and never on some of them, may use only those where it was.
 const SEEN_MIN: usize = 8;
@@ -71,7 +72,7 @@ pub(super) fn attr_segment(priority: i16) -> Segment {
 pub(super) fn thread(
     source: &Source<'_>,
     task: Task,
-    (segments, waits): (Vec<Segment>, Vec<WaitPlace>),
+    life: Life,
     assumed: &mut Vec<String>,
 ) -> ProgramThread {
     let timeline = source.timeline;
@@ -89,8 +90,9 @@ pub(super) fn thread(
         ),
         attr: attr(own),
         cpus: cpus(source, task, &name, assumed),
-        segments,
-        waits,
+        first_cpu: life.first_cpu,
+        segments: life.segments,
+        waits: life.waits,
         ran: timeline.spent(task).running,
         name,
         task,

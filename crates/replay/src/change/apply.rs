@@ -1,5 +1,7 @@
 //! Doing the parts of a change.
 
+use std::sync::Arc;
+
 use event::Nanos;
 use sim::SimConfig;
 use sim::scenario::Segment;
@@ -29,6 +31,7 @@ pub(super) fn apply(
             }
             each(program, name, is_meant, |thread| {
                 thread.cpus.clone_from(cpus);
+                thread.is_free_from_now_on();
                 Ok(())
             })
         }
@@ -113,6 +116,15 @@ fn inherit(program: &mut Program, text: Option<&str>) -> Result<(), String> {
     }
 }
 
+fn parked(on: Arc<str>) -> Segment {
+    Segment::Wait {
+        on,
+        is_lock: false,
+        late: Nanos::ZERO,
+        lends: false,
+    }
+}
+
 impl ProgramThread {
     fn set_attr(&mut self, change: AttrChange) {
         self.attr = change.of(&self.attr);
@@ -133,7 +145,7 @@ impl ProgramThread {
                 let length = u128::from(length.0) * u128::from(thousandths) / 1000;
                 Some(Segment::Work(Nanos(length as u64)))
             }
-            Segment::Spin(on) if thousandths == 0 => Some(Segment::Wait { on, lends: false }),
+            Segment::Spin(on) if thousandths == 0 => Some(parked(on)),
             segment => Some(segment),
         });
     }
@@ -150,7 +162,7 @@ impl ProgramThread {
             ));
         }
         self.replace(|segment| match segment {
-            Segment::Spin(on) => Some(Segment::Wait { on, lends: false }),
+            Segment::Spin(on) => Some(parked(on)),
             segment => Some(segment),
         });
         Ok(())
@@ -159,38 +171,21 @@ impl ProgramThread {
     fn earlier(&mut self, by: Nanos) -> Result<(), String> {
         let mut changed = false;
         for segment in &mut self.segments {
-            if let Segment::Sleep(time) | Segment::Until(time) = segment {
-                *time = *time - by.min(*time);
-                changed = true;
+            match segment {
+                Segment::Sleep { length, until } => {
+                    *length = *length - by;
+                    *until = until.map(|until| until - by);
+                }
+                Segment::Until(time) => *time = *time - by,
+                _ => continue,
             }
+            changed = true;
         }
         if changed {
             Ok(())
         } else {
             Err(format!("earlier: no timer woke {}", self.name))
         }
-    }
-
-    /// Replaces segments or takes them out, and keeps what is known of those that stay.
-    fn replace(&mut self, with: impl Fn(Segment) -> Option<Segment>) {
-        let mut waits = std::mem::take(&mut self.waits).into_iter().peekable();
-        let mut segments = Vec::with_capacity(self.segments.len());
-        for (at, segment) in std::mem::take(&mut self.segments).into_iter().enumerate() {
-            let wait = waits.next_if(|wait| wait.segment == at);
-            let Some(segment) = with(segment) else {
-                continue;
-            };
-            if let Some(mut wait) = wait {
-                wait.segment = segments.len();
-                self.waits.push(wait);
-            }
-            segments.push(segment);
-        }
-        if segments.is_empty() {
-            // A thread has something to do.
-            segments.push(Segment::Rest);
-        }
-        self.segments = segments;
     }
 }
 

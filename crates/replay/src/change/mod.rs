@@ -50,6 +50,13 @@ impl Change {
         })
     }
 
+    /// Whether it changes where threads can run, so that they cannot run where they ran in the recording.
+    pub fn sets_free(&self) -> bool {
+        let is_free =
+            |part: &Part| matches!(part, Part::Cpus(_) | Part::Capacity(..) | Part::Policy(_));
+        self.parts.iter().any(is_free)
+    }
+
     /// The text.
     pub fn text(&self) -> &str {
         &self.text

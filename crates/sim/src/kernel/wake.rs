@@ -28,6 +28,21 @@ impl Kernel {
         self.leave(Left::Sleeping);
     }
 
+    /// A blocked task wakes up by itself at this time, if nothing else wakes it earlier.
+    pub(crate) fn wake_at(&mut self, task: Task, at: Nanos) {
+        let control = &mut self.tasks[task.index()];
+        if !matches!(control.phase, TaskPhase::Blocked(_)) {
+            return;
+        }
+        control.until = at;
+        let wait = control.wait;
+        self.timers_set += 1;
+        self.timers
+            .push(Reverse((at, self.timers_set, task.0, wait)));
+        self.beside_cpus = self.beside_cpus.min(at);
+        self.horizon = self.horizon.min(at);
+    }
+
     /// Makes a blocked task ready; `by` is the waker, or an interrupt. False if the task was not blocked.
     pub(crate) fn wake(&mut self, task: Task, by: Option<Task>) -> bool {
         if !matches!(self.tasks[task.index()].phase, TaskPhase::Blocked(_)) {

@@ -9,7 +9,7 @@ use policy::{Attr, Mask};
 
 use super::file::{MAIN, Phase, Repeat, Scenario, ThreadPlan, WaitKind};
 use super::objects::{Measured, Objects};
-use super::segments::Segment;
+use super::segments::{self, Segment};
 use crate::{FirstThread, Machine, Sim, SimConfig, SimReport};
 
 /// The result of a scenario.
@@ -154,9 +154,28 @@ impl Actor {
                 _ if left == Nanos::ZERO => break,
                 Segment::Work(length) => sim.charge(left.min(*length)),
                 Segment::Wake(target) => signals.wake(&sim, me, target),
-                Segment::Wait { on, lends } => signals.wait(&sim, me, on, *lends),
+                Segment::Wait {
+                    on,
+                    is_lock,
+                    late,
+                    lends,
+                } => {
+                    let how = (*late, *lends);
+                    if *is_lock {
+                        signals.lock(&sim, me, on, how);
+                    } else {
+                        signals.wait(&sim, me, on, how);
+                    }
+                }
+                Segment::Hold(target) => signals.hold(me, target),
+                Segment::Free(target) => signals.free(&sim, me, target),
+                Segment::NextCpu(cpu) => sim.place(*cpu, false),
+                Segment::Cpu(cpu) => sim.place(*cpu, true),
                 Segment::Spin(on) => signals.spin(&sim, me, on),
-                Segment::Sleep(length) => sim.sleep_until(end - left + left.min(*length)),
+                Segment::Sleep { length, until } => {
+                    let over = segments::wakes(end - left, *length, *until);
+                    sim.sleep_until(over.min(end));
+                }
                 Segment::Until(time) => sim.sleep_until(end.min(*time)),
                 Segment::Nice(nice) => signals.set_attr(&sim, me, Attr::nice(*nice)),
                 Segment::Fifo(priority) => signals.set_attr(&sim, me, Attr::fifo(*priority)),

@@ -27,14 +27,35 @@ pub enum Segment {
     Wait {
         /// The sender.
         on: Arc<str>,
+        /// Whether it is for a lock, `lock worker`: it sleeps while the sender holds what this thread
+        /// wants, from its `hold` to its `free`.
+        is_lock: bool,
+        /// How much later than the signal the thread can run, because its CPU was in an idle state that takes
+        /// long to leave, for example: `wait worker late 300 us`.
+        late: Nanos,
         /// Whether the sender runs with the priority of the waiting thread meanwhile, if that is better than
         /// its own: `wait worker lending`.
         lends: bool,
     },
+    /// It may run on this CPU only, from its next wake-up on: `next-cpu 3`.
+    NextCpu(u32),
+    /// It goes to this CPU at once, and may run on no other one: `cpu 3`.
+    Cpu(u32),
+    /// It begins to hold a lock that this thread may want: `hold ui`.
+    Hold(Arc<str>),
+    /// It gives it back, and wakes that thread if it waits for it: `free ui`.
+    Free(Arc<str>),
     /// As `wait`, and keeps its CPU busy meanwhile: `spin worker`.
     Spin(Arc<str>),
-    /// It sleeps for this long: `sleep 5 ms`.
-    Sleep(Nanos),
+    /// It sleeps for this long: `sleep 5 ms`. With a time, `sleep 5 ms until 1.25 s`, it does so until that
+    /// time since the beginning, if the two differ by no more than an eighth of the length and a millisecond:
+    /// so what comes a little sooner or later than in a recording does not shift all that follows.
+    Sleep {
+        /// The length.
+        length: Nanos,
+        /// The time.
+        until: Option<Nanos>,
+    },
     /// It sleeps until this time since the beginning, if that is not over: `until 1.25 s`.
     Until(Nanos),
     /// It is a fair thread of this niceness from now on: `nice 5`.
@@ -87,6 +108,7 @@ impl Segments {
             Segment::Wake(name) | Segment::Spin(name) | Segment::Wait { on: name, .. } => {
                 Some(name)
             }
+            Segment::Hold(name) | Segment::Free(name) => Some(name),
             _ => None,
         })
     }
@@ -94,6 +116,57 @@ impl Segments {
 
 /// The word behind the name of a thread that the waiter lends its priority to.
 const LENDING: &str = " lending";
+/// The word before the length of time by which a wake-up is late.
+const LATE: &str = " late ";
+
+/// The word before the time until which a thread sleeps.
+const UNTIL: &str = " until ";
+
+/// What is behind the word `sleep`.
+fn sleep(rest: &str) -> Result<Segment, String> {
+    let (length, until) = match rest.split_once(UNTIL) {
+        Some((length, until)) => (length, Some(span::parse(until.trim())?)),
+        None => (rest, None),
+    };
+    let length = span::parse(length.trim())?;
+    Ok(Segment::Sleep { length, until })
+}
+
+/// When a sleep is over that begins now.
+pub(super) fn wakes(now: Nanos, length: Nanos, until: Option<Nanos>) -> Nanos {
+    const NEAR: Nanos = Nanos::from_millis(1);
+    let end = now + length;
+    let near = NEAR.min(Nanos(length.0 / 8));
+    match until {
+        Some(until) if Nanos(end.0.abs_diff(until.0)) <= near => until,
+        _ => end,
+    }
+}
+
+/// What is behind the words `wait` and `lock`.
+fn wait(rest: &str, is_lock: bool) -> Result<Segment, String> {
+    let (rest, lends) = match rest.strip_suffix(LENDING) {
+        Some(rest) => (rest.trim_end(), true),
+        None => (rest, false),
+    };
+    let late = rest.rsplit_once(LATE);
+    let late = late.and_then(|(on, late)| Some((on, span::parse(late.trim()).ok()?)));
+    let (on, late) = late.unwrap_or((rest, Nanos::ZERO));
+    match on.trim_end() {
+        "" => Err("a wait needs a name behind it".to_owned()),
+        on => Ok(Segment::Wait {
+            on: on.into(),
+            is_lock,
+            late,
+            lends,
+        }),
+    }
+}
+
+fn cpu(text: &str) -> Result<u32, String> {
+    text.parse()
+        .map_err(|_| "give the number of a CPU".to_owned())
+}
 
 fn segment(line: &str) -> Result<Segment, String> {
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -106,21 +179,17 @@ fn segment(line: &str) -> Result<Segment, String> {
     Ok(match word {
         "work" => Segment::Work(length()?),
         "wake" => Segment::Wake(name()?),
-        "wait" => match rest.strip_suffix(LENDING) {
-            Some(on) => Segment::Wait {
-                on: on.trim_end().into(),
-                lends: true,
-            },
-            None => Segment::Wait {
-                on: name()?,
-                lends: false,
-            },
-        },
+        "wait" => wait(rest, false)?,
+        "lock" => wait(rest, true)?,
+        "hold" => Segment::Hold(name()?),
+        "free" => Segment::Free(name()?),
         "spin" => Segment::Spin(name()?),
-        "sleep" => Segment::Sleep(length()?),
+        "sleep" => sleep(rest)?,
         "until" => Segment::Until(length()?),
         "begin" => Segment::Begin(name()?),
         "end" => Segment::End(name()?),
+        "next-cpu" => Segment::NextCpu(cpu(rest)?),
+        "cpu" => Segment::Cpu(cpu(rest)?),
         "hog" if rest.is_empty() => Segment::Hog,
         "rest" if rest.is_empty() => Segment::Rest,
         "nice" => match rest.parse() {
@@ -134,8 +203,8 @@ fn segment(line: &str) -> Result<Segment, String> {
         _ => {
             let shown: String = line.chars().take(40).collect();
             return Err(format!(
-                "`{shown}` is no segment: give work, wake, wait, spin, sleep, until, nice, fifo, begin, \
-                 end, hog or rest"
+                "`{shown}` is no segment: give work, wake, wait, lock, hold, free, spin, sleep, \
+                 until, nice, fifo, cpu, next-cpu, begin, end, hog or rest"
             ));
         }
     })
@@ -146,10 +215,28 @@ impl fmt::Display for Segment {
         match self {
             Segment::Work(length) => write!(f, "work {}", Exactly(*length)),
             Segment::Wake(name) => write!(f, "wake {name}"),
-            Segment::Wait { on, lends: false } => write!(f, "wait {on}"),
-            Segment::Wait { on, lends: true } => write!(f, "wait {on}{LENDING}"),
+            Segment::Wait {
+                on,
+                is_lock,
+                late,
+                lends,
+            } => {
+                let word = if *is_lock { "lock" } else { "wait" };
+                write!(f, "{word} {on}")?;
+                if *late > Nanos::ZERO {
+                    write!(f, "{LATE}{}", Exactly(*late))?;
+                }
+                f.write_str(if *lends { LENDING } else { "" })
+            }
+            Segment::Hold(name) => write!(f, "hold {name}"),
+            Segment::Free(name) => write!(f, "free {name}"),
+            Segment::NextCpu(cpu) => write!(f, "next-cpu {cpu}"),
+            Segment::Cpu(cpu) => write!(f, "cpu {cpu}"),
             Segment::Spin(name) => write!(f, "spin {name}"),
-            Segment::Sleep(length) => write!(f, "sleep {}", Exactly(*length)),
+            Segment::Sleep { length, until } => {
+                write!(f, "sleep {}", Exactly(*length))?;
+                until.map_or(Ok(()), |until| write!(f, "{UNTIL}{}", Exactly(until)))
+            }
             Segment::Until(time) => write!(f, "until {}", Exactly(*time)),
             Segment::Nice(nice) => write!(f, "nice {nice}"),
             Segment::Fifo(priority) => write!(f, "fifo {priority}"),
@@ -201,25 +288,30 @@ mod tests {
                 !name.ends_with(LENDING)
             })
             .prop_map(Arc::from);
-        (0..12, length, name, -20..=19i8, 1..=99u8).prop_map(|(kind, length, name, nice, fifo)| {
+        (0..16, length, name, -20..=19i8, 1..=99u8).prop_map(|(kind, length, name, nice, fifo)| {
             match kind {
                 0 => Segment::Work(length),
                 1 => Segment::Wake(name),
-                2 => Segment::Wait {
+                2 | 3 => Segment::Wait {
                     on: name,
-                    lends: false,
-                },
-                3 => Segment::Wait {
-                    on: name,
-                    lends: true,
+                    is_lock: nice > 0,
+                    late: if kind == 2 { length } else { Nanos::ZERO },
+                    lends: fifo > 50,
                 },
                 4 => Segment::Spin(name),
-                5 => Segment::Sleep(length),
+                5 => Segment::Sleep {
+                    length,
+                    until: (nice > 0).then_some(Nanos(u64::from(fifo))),
+                },
                 6 => Segment::Until(length),
                 7 => Segment::Nice(nice),
                 8 => Segment::Fifo(fifo),
                 9 => Segment::Begin(name),
                 10 => Segment::End(name),
+                13 => Segment::Hold(name),
+                14 => Segment::Free(name),
+                11 => Segment::NextCpu(u32::from(fifo)),
+                12 => Segment::Cpu(u32::from(fifo)),
                 _ => Segment::Rest,
             }
         })
@@ -234,6 +326,20 @@ mod tests {
             let text: String = lines.collect();
             prop_assert_eq!(Segments::parse(&text), Ok(Segments(segments.into())));
         }
+    }
+
+    /// Goal: a sleep that is nearly where it was ends where it did, and one that is elsewhere is as long as
+    /// it was. Method: a sleep of 16 ms to 116 ms, begun a little and much sooner and later.
+    #[test]
+    fn a_sleep_keeps_its_end_or_its_length() {
+        let ms = Nanos::from_millis;
+        let (length, until) = (ms(16), Some(ms(116)));
+        assert_eq!(wakes(ms(100), length, until), ms(116));
+        assert_eq!(wakes(ms(99), length, until), ms(116));
+        assert_eq!(wakes(ms(101), length, until), ms(116));
+        assert_eq!(wakes(ms(98), length, until), ms(114));
+        assert_eq!(wakes(ms(109), length, until), ms(125));
+        assert_eq!(wakes(ms(101), length, None), ms(117));
     }
 
     /// Goal: a mistake is named with its line. Method: one of each kind, behind a good line.

@@ -36,8 +36,12 @@ pub(super) struct Signals {
 struct Inbox {
     /// By sender: how many signals were sent and not yet waited for.
     sent: BTreeMap<usize, u64>,
+    /// By holder: how many locks it holds that the thread wants.
+    locks: BTreeMap<usize, i64>,
     /// The sender of the signal that the thread sleeps for, and whether it lends.
     waits_for: Option<(usize, bool)>,
+    /// How much later than the signal it can run.
+    late: Nanos,
     parker: Arc<SimParker>,
     /// Counts signals that came while the thread spins.
     word: Arc<<Sim as Memory>::AtomicU64>,
@@ -64,7 +68,9 @@ impl Signals {
             signals.numbers.insert(plan.name_of(copy).into(), number);
             boxes.push(Inbox {
                 sent: BTreeMap::new(),
+                locks: BTreeMap::new(),
                 waits_for: None,
+                late: Nanos::ZERO,
                 parker: Arc::new(sim.parker()),
                 word: Arc::new(<Sim as Memory>::AtomicU64::new(0)),
                 spins: false,
@@ -83,24 +89,50 @@ impl Signals {
 
     /// Thread `me` sends a signal to the thread of this name.
     pub(super) fn wake(&self, sim: &Sim, me: usize, target: &str) {
+        self.tell(sim, me, target, |inbox| {
+            *inbox.sent.entry(me).or_default() += 1;
+            true
+        });
+    }
+
+    /// Thread `me` begins to hold what the thread of this name will want.
+    pub(super) fn hold(&self, me: usize, target: &str) {
+        if let Some(target) = self.number(target) {
+            *held(&self.boxes)[target].locks.entry(me).or_default() += 1;
+        }
+    }
+
+    /// Thread `me` gives back what the thread of this name wants.
+    pub(super) fn free(&self, sim: &Sim, me: usize, target: &str) {
+        self.tell(sim, me, target, |inbox| {
+            let count = inbox.locks.entry(me).or_default();
+            *count -= 1;
+            *count <= 0
+        });
+    }
+
+    /// Tells a thread something, which says whether it goes on if it waits for this one.
+    fn tell(&self, sim: &Sim, me: usize, target: &str, what: impl FnOnce(&mut Inbox) -> bool) {
         let Some(target) = self.number(target) else {
             return;
         };
         let (parker, word) = {
             let mut boxes = held(&self.boxes);
             let inbox = &mut boxes[target];
-            *inbox.sent.entry(me).or_default() += 1;
-            let waits = inbox.waits_for.take_if(|(from, _)| *from == me);
+            let goes_on = what(inbox);
+            let waits = inbox.waits_for.take_if(|(from, _)| goes_on && *from == me);
             (
-                waits.map(|(_, lends)| (inbox.parker.clone(), lends)),
+                waits.map(|(_, lends)| (inbox.parker.clone(), lends, inbox.late)),
                 inbox.spins.then(|| inbox.word.clone()),
             )
         };
-        if let Some((_, true)) = parker {
+        if let Some((_, true, _)) = parker {
             self.settle(sim, me);
         }
-        if let Some((parker, _)) = parker {
-            parker.unpark();
+        match parker {
+            Some((parker, _, Nanos::ZERO)) => _ = parker.unpark(),
+            Some((_, _, late)) => sim.wake_later(target, sim.time() + late),
+            None => {}
         }
         if let Some(word) = word {
             // SeqCst, partner: the load in `spin_until`, in `spin`.
@@ -120,37 +152,57 @@ impl Signals {
     }
 
     /// Thread `me` sleeps until the thread of this name has sent it a signal.
-    pub(super) fn wait(&self, sim: &Sim, me: usize, from: &str, lends: bool) {
+    pub(super) fn wait(&self, sim: &Sim, me: usize, from: &str, how: (Nanos, bool)) {
+        if let Some(from) = self.number(from) {
+            self.sleep(sim, me, from, how, || self.take(me, from));
+        }
+    }
+
+    /// Thread `me` sleeps while the thread of this name holds what it wants.
+    pub(super) fn lock(&self, sim: &Sim, me: usize, from: &str, how: (Nanos, bool)) {
         let Some(from) = self.number(from) else {
             return;
         };
-        if self.take(me, from) {
+        let is_free = || {
+            let boxes = held(&self.boxes);
+            boxes[me].locks.get(&from).is_none_or(|count| *count <= 0)
+        };
+        self.sleep(sim, me, from, how, is_free);
+    }
+
+    /// Thread `me` sleeps until something is so, for which the thread `from` is responsible.
+    fn sleep(
+        &self,
+        sim: &Sim,
+        me: usize,
+        from: usize,
+        (late, lends): (Nanos, bool),
+        is_over: impl Fn() -> bool,
+    ) {
+        if is_over() {
             return;
         }
         let tells = sim.has_hints();
         if tells {
             sim.waits_for(&[from]);
         }
-        self.sleep(sim, me, from, lends);
-        if tells {
-            sim.waits_for(&[]);
-        }
-    }
-
-    fn sleep(&self, sim: &Sim, me: usize, from: usize, lends: bool) {
-        while !self.take(me, from) {
+        loop {
             let parker = {
                 let mut boxes = held(&self.boxes);
                 boxes[me].waits_for = Some((from, lends));
+                boxes[me].late = late;
                 boxes[me].parker.clone()
             };
             if lends {
                 self.settle(sim, from);
             }
             parker.park(self.end);
-            if sim.time() >= self.end {
-                return;
+            if is_over() || sim.time() >= self.end {
+                break;
             }
+        }
+        if tells {
+            sim.waits_for(&[]);
         }
     }
 

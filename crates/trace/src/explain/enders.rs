@@ -6,7 +6,7 @@ use super::arrows::ArrowIndex;
 use super::busy::BusyWaits;
 use super::words::NameHints;
 use super::{Confidence, locks, wakers, words};
-use crate::timeline::{Stay, Timeline, Waker};
+use crate::timeline::{Slice, Stay, Timeline, Waker};
 
 /// What ended a sleep.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -101,5 +101,24 @@ impl<'t> LockWaits<'t> {
             _ => false,
         };
         held || locks::is_lock(timeline, says, thread, sleep)
+    }
+
+    /// The outermost slice of a thread around a time that means that it holds something.
+    pub fn holding(&self, task: Task, time: Nanos) -> Option<Slice> {
+        let around = self.timeline.path(task, time);
+        around.into_iter().find(|slice| self.says(slice).holds)
+    }
+
+    /// The innermost slice of a thread around a time, if it means that the thread wants a lock.
+    pub fn wanting(&self, task: Task, time: Nanos) -> Option<Slice> {
+        let innermost = self.timeline.path(task, time).pop();
+        innermost.filter(|slice| self.says(slice).locks)
+    }
+
+    fn says(&self, slice: &Slice) -> NameHints {
+        self.says
+            .get(slice.name.0 as usize)
+            .copied()
+            .unwrap_or_default()
     }
 }

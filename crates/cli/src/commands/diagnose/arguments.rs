@@ -197,9 +197,11 @@ With --what-if:
                       error: of the median, as a part of recorded_ns; refused: why
                       there is no answer, or null; difference: what differs most
   what_if[]{text, waits[]{wait, predicted_ns{median, min, max}, gain_ns},
+            groups[]{thread, name, count, recorded_ns, replayed_ns, predicted_ns},
             less_cpu_time[]{thread, ns}}
                       wait: its position in waits; predicted_ns: null if it does
-                      not end. Exit code 1: no wait has an answer
+                      not end; groups: means of 8 waits or more of one name. Exit
+                      code 1: no wait has an answer
 Of causes and inversions these are left out if there is nothing to tell:
   who                 the thread is not known
   within              the slices in which most of it passed

@@ -63,7 +63,19 @@ struct TriedJson<'a> {
     text: &'a str,
     /// Of the waits that are not refused.
     waits: Vec<PredictedJson>,
+    groups: Vec<GroupMeans>,
     less_cpu_time: Vec<LoserJson>,
+}
+
+/// Waits of one thread and one name, with `*` for numbers, and the means of their lengths.
+#[derive(Serialize)]
+struct GroupMeans {
+    thread: String,
+    name: String,
+    count: usize,
+    recorded_ns: u64,
+    replayed_ns: u64,
+    predicted_ns: u64,
 }
 
 #[derive(Serialize)]
@@ -104,7 +116,7 @@ pub(super) fn json<'a>(study: &'a Study<'_>, arguments: &'a DiagnoseArguments) -
             recorded_ns: wait.length().0,
             replayed_ns: asked.replayed.map(SpreadJson::of),
             error: asked.error,
-            refused: asked.refused.as_deref(),
+            refused: asked.refused,
             difference: asked.difference.as_ref().map(|part| DifferenceJson {
                 kind: part.kind.word(),
                 thread: part.thread.as_deref(),
@@ -144,9 +156,21 @@ fn of<'a>(study: &Study<'_>, tried: &'a Tried) -> TriedJson<'a> {
         }
     });
     let losers = losers(study, tried).into_iter();
+    let groups = study.groups.iter().filter_map(|group| {
+        let [recorded, was, with] = study.means(group, &tried.trials)?;
+        Some(GroupMeans {
+            thread: group.thread.clone(),
+            name: group.name.clone(),
+            count: group.waits.len(),
+            recorded_ns: recorded.0,
+            replayed_ns: was.0,
+            predicted_ns: with.0,
+        })
+    });
     TriedJson {
         text: &tried.text,
         waits: waits.collect(),
+        groups: groups.collect(),
         less_cpu_time: losers
             .map(|(thread, less)| LoserJson { thread, ns: less.0 })
             .collect(),

@@ -9,6 +9,8 @@ use crate::commands::accounts::{plural, short, wrapped};
 
 /// How many waits a table shows.
 const WAITS_MAX: usize = 10;
+/// How many groups of waits are told.
+const GROUPS_MAX: usize = 3;
 /// How many threads lose CPU time, of those that are named.
 const LOSERS_MAX: usize = 3;
 
@@ -68,6 +70,7 @@ fn answer(study: &Study<'_>, tried: &Tried, columns: usize) -> String {
         parts.push(table(study, tried, &answered));
         parts.push(folded(&sums(study, tried, &answered), "", columns));
     }
+    parts.extend(groups(study, tried, columns));
     parts.join("\n\n")
 }
 
@@ -151,6 +154,33 @@ fn table(study: &Study<'_>, tried: &Tried, answered: &[&Asked]) -> String {
     format!("{table}{more}")
 }
 
+/// The means of waits of one name.
+fn groups(study: &Study<'_>, tried: &Tried, columns: usize) -> Option<String> {
+    let groups = study.groups.iter().take(GROUPS_MAX);
+    let lines = groups.filter_map(|group| {
+        let [recorded, was, with] = study.means(group, &tried.trials)?;
+        let error = was.0.abs_diff(recorded.0) as f64 / recorded.0.max(1) as f64;
+        let name = format!("{} `{}` of {}", group.waits.len(), group.name, group.thread);
+        let line = if error <= replay::TRUSTED {
+            format!(
+                "{name}: {} on average as recorded, {} as it was, {} with the change.",
+                short(recorded),
+                short(was),
+                short(with)
+            )
+        } else {
+            format!(
+                "{name}: no answer, {} on average and {} as it was.",
+                short(recorded),
+                short(was)
+            )
+        };
+        Some(folded(&line, "", columns))
+    });
+    let lines: Vec<String> = lines.collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
 /// What all waits gain together, and what that costs others.
 fn sums(study: &Study<'_>, tried: &Tried, answered: &[&Asked]) -> String {
     let (mut was, mut with) = (Nanos::ZERO, Nanos::ZERO);
@@ -225,7 +255,7 @@ fn refused(study: &Study<'_>, columns: usize) -> String {
             ),
             None => String::new(),
         };
-        let why = asked.refused.as_deref().unwrap_or_default();
+        let why = asked.refused.unwrap_or_default();
         let line = format!(
             "- {}: {why}{}{part}",
             study.account.head_of(wait),

@@ -1,7 +1,9 @@
 //! The runs: the recording as it was, and with each change, under several seeds.
 
+use std::collections::BTreeMap;
+
 use console::{Failure, Progress};
-use event::Nanos;
+use event::{Nanos, Task};
 use replay::{BuildOptions, Difference, Played, Program, ProgramThread, play};
 use trace::explain::Wait;
 
@@ -48,7 +50,7 @@ pub(super) struct Asked {
     /// How far that is from the recording, as a part of that.
     pub(super) error: Option<f64>,
     /// Why there is no answer.
-    pub(super) refused: Option<String>,
+    pub(super) refused: Option<&'static str>,
     pub(super) difference: Option<Difference>,
 }
 
@@ -59,10 +61,72 @@ pub(super) struct Study<'a> {
     /// The recording as it was.
     pub(super) before: Trials,
     pub(super) asked: Vec<Asked>,
+    /// Waits of one thread and one name.
+    pub(super) groups: Vec<GroupOfWaits>,
     pub(super) tried: Vec<Tried>,
 }
 
+/// Waits of one thread and one name: a change may shift which of them is long, and the mean is still told.
+pub(super) struct GroupOfWaits {
+    pub(super) thread: String,
+    /// With `*` for numbers.
+    pub(super) name: String,
+    /// Their positions in the explanation.
+    pub(super) waits: Vec<usize>,
+}
+
+/// The groups with enough waits, the most time first.
+fn groups(account: &Account) -> Vec<GroupOfWaits> {
+    const WAITS_MIN: usize = 8;
+    let mut found: BTreeMap<(Task, String), Vec<usize>> = BTreeMap::new();
+    for (at, wait) in account.explanation.waits.iter().enumerate() {
+        let name = starred(&wait.name);
+        found.entry((wait.thread, name)).or_default().push(at);
+    }
+    let many = found
+        .into_iter()
+        .filter(|(_, waits)| waits.len() >= WAITS_MIN);
+    let mut groups: Vec<_> = many
+        .map(|((thread, name), waits)| GroupOfWaits {
+            thread: account.name_of(thread),
+            name,
+            waits,
+        })
+        .collect();
+    let all = |group: &GroupOfWaits| -> u64 {
+        let waits = &account.explanation.waits;
+        group.waits.iter().map(|&at| waits[at].length().0).sum()
+    };
+    groups.sort_by_key(|group| std::cmp::Reverse(all(group)));
+    groups
+}
+
+/// A name with `*` for its numbers.
+fn starred(name: &str) -> String {
+    let mut text = String::new();
+    for c in name.chars() {
+        match c {
+            c if !c.is_ascii_digit() => text.push(c),
+            _ if text.ends_with('*') => {}
+            _ => text.push('*'),
+        }
+    }
+    text
+}
+
 impl<'a> Study<'a> {
+    /// The means of a group: recorded, as it was, and with a change. None: a wait does not end.
+    pub(super) fn means(&self, group: &GroupOfWaits, with: &Trials) -> Option<[Nanos; 3]> {
+        let waits = &self.account.explanation.waits;
+        let mut sums = [0, 0, 0];
+        for &at in &group.waits {
+            sums[0] += waits[at].length().0;
+            sums[1] += self.before.waits[at]?.median.0;
+            sums[2] += with.waits[at]?.median.0;
+        }
+        Some(sums.map(|sum| Nanos(sum / group.waits.len() as u64)))
+    }
+
     pub(super) fn new(
         arguments: &DiagnoseArguments,
         account: &'a Account,
@@ -98,7 +162,7 @@ impl<'a> Study<'a> {
         if arguments.policy.is_none() && kernel.is_none() && arguments.program.is_none() {
             options.policy = Some(nearest(&program, explanation.waits.as_slice()));
             let assumed = format!(
-                "the kernel schedules as {} does, of {} the one whose replay is nearest; --policy says \
+                "the kernel schedules as {} does, of {} the one with the nearest replay; --policy says \
                  better",
                 options.policy.as_deref().unwrap_or_default(),
                 POLICIES.join(" and ")
@@ -106,6 +170,7 @@ impl<'a> Study<'a> {
             program = build(&options)?;
             program.assumed.push(assumed);
         }
+        program = placed(program, arguments);
         let seeds = arguments.seeds;
         let before = trials(&program, seeds, "replays");
         let mut study = Study {
@@ -113,6 +178,7 @@ impl<'a> Study<'a> {
             program,
             seeds,
             asked: Vec::new(),
+            groups: groups(account),
             before,
             tried: Vec::new(),
         };
@@ -122,36 +188,35 @@ impl<'a> Study<'a> {
 
     /// Finds which waits can be answered for.
     fn ask(&mut self) {
-        /// Of so many it is told in which part they differ: each is an account of a whole replay.
-        const DIFFERENCES_MAX: usize = 10;
         let waits = &self.account.explanation.waits;
-        let mut told = 0;
+        let any_long = waits.iter().any(|wait| wait.length() >= LONG);
         for (at, wait) in waits.iter().enumerate() {
-            if wait.length() < LONG && waits.iter().any(|wait| wait.length() >= LONG) {
+            if wait.length() < LONG && any_long {
                 continue;
             }
             let stretch = self.program.stretches[at];
             let replayed = self.before.waits[at];
             let error = replayed.map(|replayed| stretch.error(replayed.median));
             let is_trusted = stretch.is_trusted(replayed.map(|replayed| replayed.median));
-            let mut difference = None;
-            if !is_trusted && told < DIFFERENCES_MAX {
-                told += 1;
-                difference = self.program.difference(at, wait, &self.before.first);
-            }
             let refused = match (stretch.points, replayed, is_trusted) {
                 (_, _, true) => None,
-                (None, ..) => Some("its thread was not seen at both ends".to_owned()),
-                (_, None, _) => Some("it does not end in the replay".to_owned()),
-                (_, Some(_), _) => Some("the replay is too far off".to_owned()),
+                (None, ..) => Some("its thread was not seen at both ends"),
+                (_, None, _) => Some("it does not end in the replay"),
+                (_, Some(_), _) => Some("the replay is too far off"),
             };
             self.asked.push(Asked {
                 at,
                 replayed,
                 error,
                 refused,
-                difference,
+                difference: None,
             });
+        }
+        let refused = self.asked.iter().filter(|asked| asked.refused.is_some());
+        let refused: Vec<_> = refused.map(|asked| (asked.at, &waits[asked.at])).collect();
+        let mut differences = self.program.differences(&refused, &self.before.first);
+        for asked in &mut self.asked {
+            asked.difference = differences.remove(&asked.at);
         }
     }
 
@@ -176,6 +241,25 @@ impl<'a> Study<'a> {
     pub(super) fn wait(&self, asked: &Asked) -> &Wait {
         &self.account.explanation.waits[asked.at]
     }
+}
+
+/// The program with threads where they ran, or free if a change, or a person with the file, has other CPUs
+/// for them.
+fn placed(mut program: Program, arguments: &DiagnoseArguments) -> Program {
+    let frees = arguments.what_if.iter().find(|change| change.sets_free());
+    if let Some(change) = frees {
+        program = program.set_free();
+        program.assumed.push(format!(
+            "threads run where the policy puts them, because of {change}"
+        ));
+    } else if arguments.what_if.is_empty() {
+        program = program.set_free();
+    } else if program.is_placed {
+        program.assumed.push(
+            "threads run on the CPUs where they ran, when they come to the same points".into(),
+        );
+    }
+    program
 }
 
 /// Whether a name, a number or a pattern means a thread, or its process.
