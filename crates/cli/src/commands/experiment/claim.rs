@@ -104,6 +104,13 @@ impl ClaimVerdict {
             ClaimVerdict::Given => "given",
         }
     }
+
+    /// The one with this name.
+    pub(super) fn named(name: &str) -> Option<ClaimVerdict> {
+        use ClaimVerdict::{Beyond, Contradicted, Depends, Fitted, Given, Reproduced};
+        let all = [Reproduced, Contradicted, Beyond, Depends, Fitted, Given];
+        all.into_iter().find(|verdict| verdict.name() == name)
+    }
 }
 
 /// The measured value, or why there is none.

@@ -25,6 +25,8 @@ pub(super) struct Effort {
     pub(super) seed: u64,
     /// Something that was chosen has another value.
     pub(super) set: Option<ValueSet>,
+    /// It is one of very many runs, of `--sensitivity`.
+    pub(super) is_one_of_many: bool,
 }
 
 impl Effort {
@@ -37,12 +39,22 @@ impl Effort {
             real: false,
             seed,
             set: None,
+            is_one_of_many: false,
         }
     }
 
     /// The first in a quick run, else the second.
     pub(super) fn of<T>(&self, quick: T, full: T) -> T {
         if self.quick { quick } else { full }
+    }
+
+    /// `full` of something that is drawn; a third of it where very many runs are asked for.
+    pub(super) fn some(&self, full: u64) -> u64 {
+        if self.is_one_of_many {
+            full.div_ceil(3)
+        } else {
+            full
+        }
     }
 
     /// Seeds, all different: `quick` of them in a quick run, else `full`, at most a thousand. Those of

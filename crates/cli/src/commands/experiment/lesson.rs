@@ -2,7 +2,8 @@
 //!
 //! Invariant: a figure in a sentence is the one that this run measured; none is written by hand.
 
-use super::claim::{Claim, ClaimVerdict};
+use super::claim::ClaimVerdict;
+#[cfg(test)]
 use super::findings::Findings;
 
 /// A sentence, and the claims it rests on.
@@ -15,15 +16,27 @@ pub(super) struct Lesson {
 
 impl Lesson {
     /// The sentence, if this run bears it out.
+    #[cfg(test)]
     pub(super) fn told(&self, findings: &Findings) -> Option<String> {
+        self.told_by(&|id| {
+            let claim = findings.claims.iter().find(|claim| claim.id == id)?;
+            Some((claim.verdict(), claim.found()))
+        })
+    }
+
+    /// The sentence, if what came of its claims bears it out: `came` has a claim's verdict, and its value
+    /// in words.
+    pub(super) fn told_by(
+        &self,
+        came: &dyn Fn(&str) -> Option<(ClaimVerdict, String)>,
+    ) -> Option<String> {
         let mut text = self.text.to_owned();
         for (id, verdict) in self.rests_on {
-            let is_it = |claim: &&Claim| claim.id == *id;
-            let claim = findings.claims.iter().find(is_it)?;
-            if claim.verdict() != *verdict {
+            let (its, found) = came(id)?;
+            if its != *verdict {
                 return None;
             }
-            text = text.replace(&format!("{{{id}}}"), &claim.found());
+            text = text.replace(&format!("{{{id}}}"), &found);
         }
         Some(text)
     }
@@ -32,7 +45,7 @@ impl Lesson {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::experiment::claim::Expect;
+    use crate::commands::experiment::claim::{Claim, Expect};
 
     const LESSON: Lesson = Lesson {
         text: "There are few switches: {000-a}.",

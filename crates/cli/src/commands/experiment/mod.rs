@@ -9,6 +9,7 @@
 mod article;
 mod chosen;
 mod claim;
+mod earlier;
 mod findings;
 mod job_overhead;
 mod lab;
@@ -93,7 +94,8 @@ pub(crate) struct ExperimentArguments {
     /// Write pictures into this folder, as SVG
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
-    /// Write a page for each experiment into this folder, with its pictures
+    /// Write a page for each experiment into this folder, with its pictures; with
+    /// --sim what a page that is there says of a machine is kept
     #[arg(long, value_name = "DIR")]
     doc: Option<PathBuf>,
 }
@@ -131,6 +133,7 @@ pub(crate) fn run(arguments: ExperimentArguments) -> Result<(), Failure> {
             Some(set) => Some(value_set(&chosen, set)?),
             None => None,
         },
+        is_one_of_many: arguments.part.is_some(),
     };
     let mut done = Vec::new();
     for experiment in chosen {

@@ -9,6 +9,7 @@ use measure::markdown::{boot_flags, date, table};
 
 use super::article::Experiment;
 use super::claim::{By, Claim, ClaimVerdict, HoldsIn};
+use super::earlier::{ClaimRow, EarlierParts, KEPT};
 use super::findings::Findings;
 use super::lab::Effort;
 use super::plot::{self, Plot};
@@ -23,27 +24,35 @@ pub(super) fn write(
     effort: &Effort,
 ) -> Result<(), Failure> {
     plot::write(folder, experiment.name, &findings.plots)?;
-    let text = markdown(experiment, findings, effort, &Machine::read());
     let file = folder.join(format!("{}.md", experiment.name));
+    let earlier = std::fs::read_to_string(&file).ok();
+    let earlier = earlier.as_deref().and_then(EarlierParts::of);
+    let earlier = earlier.filter(|_| !effort.real).unwrap_or_default();
+    let text = markdown(experiment, findings, &earlier, effort, &Machine::read());
     output::write_file(&file, text.as_bytes())
 }
 
 fn markdown(
     experiment: &Experiment,
     findings: &Findings,
+    earlier: &EarlierParts,
     effort: &Effort,
     here: &Machine,
 ) -> String {
     let mut out = String::new();
     introduction(&mut out, experiment, effort);
-    answer(&mut out, experiment, findings);
+    answer(&mut out, experiment, findings, earlier);
     out.push_str("## What is claimed, and whether it holds\n\n");
-    claims(&mut out, findings);
+    claims(&mut out, findings, earlier);
     chosen(&mut out, experiment, findings, effort);
     set_up(&mut out, experiment, effort, here);
+    if !earlier.run.is_empty() {
+        let _ = write!(out, "{KEPT}{}.\n\n", earlier.run);
+    }
     out.push_str("## What was measured\n\n");
     measured(&mut out, experiment.name, findings);
-    for note in &findings.notes {
+    out.push_str(&earlier.measured);
+    for note in findings.notes.iter().chain(&earlier.notes) {
         let _ = write!(out, "{note}\n\n");
     }
     let _ = write!(
@@ -61,7 +70,7 @@ fn introduction(out: &mut String, experiment: &Experiment, effort: &Effort) {
     let _ = write!(
         out,
         "# {name}\n\n{}\n\nAfter {}. This page is written by `paceline experiment {name} --doc`, whole and \
-         from one run: change the program, not the text.\n\n",
+         from one run but for what it says of an earlier one: change the program, not the text.\n\n",
         experiment.question, experiment.source
     );
     if effort.quick {
@@ -72,9 +81,14 @@ fn introduction(out: &mut String, experiment: &Experiment, effort: &Effort) {
 }
 
 /// The lessons, and the first picture.
-fn answer(out: &mut String, experiment: &Experiment, findings: &Findings) {
+fn answer(out: &mut String, experiment: &Experiment, findings: &Findings, earlier: &EarlierParts) {
+    let came = |id: &str| {
+        let claim = findings.claims.iter().find(|claim| claim.id == id);
+        let now = claim.map(|claim| (claim.verdict(), claim.found()));
+        now.or_else(|| earlier.claim(id))
+    };
     let lessons = experiment.learnt.iter();
-    for sentence in lessons.filter_map(|lesson| lesson.told(findings)) {
+    for sentence in lessons.filter_map(|lesson| lesson.told_by(&came)) {
         let _ = writeln!(out, "- {sentence}");
     }
     let _ = write!(out, "\n{}\n\n", report::counts(findings));
@@ -99,7 +113,7 @@ fn set_up(out: &mut String, experiment: &Experiment, effort: &Effort, here: &Mac
     }
     let depends = match (effort.simulated, effort.real) {
         (true, true) => "the simulated parts do not depend on it, those about \"this machine\" do",
-        (true, false) => "the simulated parts do not depend on it, and nothing else was run",
+        (true, false) => "the simulated parts, which alone were run, do not depend on it",
         (false, _) => "nothing was simulated",
     };
     let _ = write!(
@@ -121,10 +135,10 @@ fn measured(out: &mut String, name: &str, findings: &Findings) {
 }
 
 /// All claims with their verdicts.
-fn claims(out: &mut String, findings: &Findings) {
-    let mut claims: Vec<&Claim> = findings.claims.iter().collect();
-    claims.sort_by_key(|claim| claim.id);
-    let rows: Vec<[String; 7]> = claims.into_iter().map(row).collect();
+fn claims(out: &mut String, findings: &Findings, earlier: &EarlierParts) {
+    let mut rows: Vec<ClaimRow> = findings.claims.iter().map(row).collect();
+    rows.extend(earlier.rows.iter().cloned());
+    rows.sort_by(|a, b| id_of(a).cmp(id_of(b)));
     let columns = [
         "claim",
         "said in",
@@ -173,6 +187,20 @@ fn chosen(out: &mut String, experiment: &Experiment, findings: &Findings, effort
             ]
         })
         .collect();
+    let of_every_run = values_of_every_run(experiment, findings);
+    rows.extend(of_every_run.into_iter().map(|name| {
+        let [moved, turned] = hanging(name);
+        let (chosen, others) = ("as in the set-up", "as in the claims' rows");
+        let why = "varied in every run";
+        [
+            format!("`{name}`"),
+            chosen.into(),
+            others.into(),
+            why.into(),
+            moved,
+            turned,
+        ]
+    }));
     if experiment.parts.iter().any(|part| part.seeds > 0) {
         let [moved, turned] = hanging(SEED);
         rows.push([
@@ -194,6 +222,19 @@ fn chosen(out: &mut String, experiment: &Experiment, findings: &Findings, effort
     ];
     table(out, &columns, &rows);
     out.push('\n');
+}
+
+/// The names of what is varied without `--sensitivity`, too.
+fn values_of_every_run(experiment: &Experiment, findings: &Findings) -> Vec<&'static str> {
+    let listed = experiment.values();
+    let mut names: Vec<&'static str> = Vec::new();
+    for name in findings.claims.iter().flat_map(Claim::values) {
+        let is_listed = name == SEED || listed.iter().any(|value| value.name == name);
+        if !is_listed && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 /// How many claims hang on this value, and the ids of those whose verdicts depend on it.
@@ -232,7 +273,12 @@ fn options(effort: &Effort, findings: &Findings) -> String {
     options
 }
 
-fn row(claim: &Claim) -> [String; 7] {
+/// The id in a row of claims.
+fn id_of(row: &ClaimRow) -> &str {
+    row[0].split(':').next().unwrap_or_default()
+}
+
+fn row(claim: &Claim) -> ClaimRow {
     let holds_in = match (claim.verdict(), claim.holds_in()) {
         (ClaimVerdict::Beyond, _) => String::new(),
         (_, HoldsIn { holds, of }) => format!("{holds} of {of}"),
@@ -282,8 +328,17 @@ mod tests {
             real,
             seed: 2,
             set: None,
+            is_one_of_many: false,
         };
-        let page = |effort| markdown(ALL[3], &findings, &effort, &Machine::read());
+        let page = |effort: Effort| {
+            markdown(
+                ALL[3],
+                &findings,
+                &EarlierParts::default(),
+                &effort,
+                &Machine::read(),
+            )
+        };
         let both = page(effort(true, true));
         for part in [
             "Simulated: machine mcu,",

@@ -191,7 +191,7 @@ impl<'m> Frames<'m> {
 }
 
 pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
-    let seeds: Vec<u64> = effort.seeds(60, 1_000).collect();
+    let seeds: Vec<u64> = effort.seeds(60, effort.some(1_000)).collect();
     let machines = PHONES.map(lab::machine);
     let frames = Frames::run_all(&machines, effort, &seeds)?;
     let (old, newer): (Vec<_>, Vec<_>) = frames

@@ -137,16 +137,17 @@ pub(in crate::commands::experiment) fn scene_on(phone: &str, effort: &Effort) ->
 
 /// Sets what was only chosen.
 fn set_chosen(scenario: &mut Scenario, effort: &Effort) {
-    /// Enough for all that is left to do.
-    const REST: Nanos = Nanos::from_millis(12);
+    // Enough for all that is left to do.
+    let full_speed = effort.way(&CLOCKS) == 0;
+    let rest = Nanos::from_millis(if full_speed { 12 } else { 200 });
     let back = effort.time(&CORES_BACK);
     for change in &mut scenario.changes {
         if !change.online.is_empty() {
             change.at = back;
         }
     }
-    scenario.until = scenario.until.map(|until| until.max(back + REST));
-    scenario.full_speed = effort.way(&CLOCKS) == 0;
+    scenario.until = scenario.until.map(|until| until.max(back + rest));
+    scenario.full_speed = full_speed;
     for (thread, what, value) in [
         ("Job worker 3", "RasterizeJob", &CRITICAL),
         ("Job worker 2", "small job", &SMALL_JOB),

@@ -147,7 +147,7 @@ impl BarrierTrials {
 }
 
 pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
-    let rounds = effort.of(10, effort.value(&ROUNDS) as u32);
+    let rounds = effort.of(10, effort.some(effort.value(&ROUNDS) as u64) as u32);
     let mut all = Vec::new();
     for policy in POLICIES {
         for crowd in CROWDS {

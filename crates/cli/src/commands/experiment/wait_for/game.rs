@@ -49,7 +49,7 @@ pub(super) struct ToldGames(Vec<(&'static str, Setup, ToldGame)>);
 impl ToldGames {
     pub(super) fn run(effort: &Effort) -> Result<ToldGames, Failure> {
         let scenario = game_and_build(effort);
-        let seeds: Vec<u64> = effort.seeds(2, 10).collect();
+        let seeds: Vec<u64> = effort.seeds(2, effort.some(10)).collect();
         let kinds: Vec<(&str, Setup)> = MACHINES
             .iter()
             .flat_map(|&machine| Setup::ALL.map(|setup| (machine, setup)))

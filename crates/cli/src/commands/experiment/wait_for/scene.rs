@@ -27,7 +27,7 @@ pub(super) struct Scenes(Vec<(Arc<Machine>, Way, Setup, Times)>);
 
 impl Scenes {
     pub(super) fn run(effort: &Effort) -> Result<Scenes, Failure> {
-        let seeds: Vec<u64> = effort.seeds(30, 300).collect();
+        let seeds: Vec<u64> = effort.seeds(30, effort.some(300)).collect();
         let mut kinds = Vec::new();
         for phone in PHONES.map(|phone| super::machine(phone, effort)) {
             for way in [Way::Busy, Way::Parked] {
