@@ -131,3 +131,24 @@ fn the_help_has_every_change() {
 fn the_guide_of_what_if_shows_what_is_printed() {
     super::guide::shows_what_is_printed("docs/what-if.md", 2);
 }
+
+/// Goal: remedies that are named are tried, and the one with the most gain comes first. Method: a trace with
+/// a lock's inversion; the gain of each remedy is the sum of those of its waits.
+#[test]
+fn remedies_are_in_the_order_of_their_gain() {
+    let report = json(PATHFINDER, &["--try-remedies", "--seeds", "1"]);
+    let tried = list(&report, "what_if");
+    assert!(
+        tried.iter().any(|tried| tried["text"] == "inherit"),
+        "{report}"
+    );
+    let gain = |tried: &Value| -> i64 {
+        let waits = list(tried, "waits").iter();
+        waits.filter_map(|wait| wait["gain_ns"].as_i64()).sum()
+    };
+    let gains: Vec<i64> = tried.iter().map(gain).collect();
+    assert!(
+        gains.is_sorted_by(|one, next| one >= next) && gains[0] > 40_000_000,
+        "{gains:?}"
+    );
+}

@@ -86,6 +86,9 @@ pub(crate) struct DiagnoseArguments {
     #[arg(long, value_name = "CHANGE", value_parser = change::read)]
     #[arg(conflicts_with_all = ["against", "report", "annotate"])]
     pub(super) what_if: Vec<Change>,
+    /// As --what-if, with each remedy that is named and can be tried; the one with the most gain comes first
+    #[arg(long, conflicts_with_all = ["against", "report", "annotate"])]
+    pub(super) try_remedies: bool,
     /// Write the recording as a program that `paceline simulate` runs, with its machine beside it
     #[arg(long, value_name = "F.toml", conflicts_with_all = ["against", "report", "annotate"])]
     pub(super) program: Option<PathBuf>,

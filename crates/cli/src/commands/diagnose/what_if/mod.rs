@@ -4,6 +4,7 @@
 
 mod file;
 mod json;
+mod remedies;
 mod report;
 mod study;
 
@@ -15,7 +16,7 @@ use study::Study;
 
 /// Whether the options ask for it.
 pub(super) fn is_asked(arguments: &DiagnoseArguments) -> bool {
-    !arguments.what_if.is_empty() || arguments.program.is_some()
+    !arguments.what_if.is_empty() || arguments.try_remedies || arguments.program.is_some()
 }
 
 /// Runs the recording again, and says what the changes would have been worth.
@@ -26,12 +27,15 @@ pub(super) fn run(arguments: &DiagnoseArguments, account: &Account) -> Result<()
     let mut study = Study::new(arguments, account)?;
     if let Some(path) = &arguments.program {
         file::write(path, &arguments.trace, &study.program)?;
-        if arguments.what_if.is_empty() {
+        if arguments.what_if.is_empty() && !arguments.try_remedies {
             let text = file::told(path, &study.program);
             return output::print(text);
         }
     }
     study.try_changes(arguments)?;
+    if arguments.try_remedies {
+        remedies::try_all(&mut study);
+    }
     output::print(if arguments.json {
         output::json(&json::json(&study, arguments))?
     } else {

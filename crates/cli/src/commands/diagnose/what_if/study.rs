@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use console::{Failure, Progress};
 use event::{Nanos, Task};
-use replay::{BuildOptions, Difference, Played, Program, ProgramThread, play};
+use replay::{BadChange, BuildOptions, Change, Difference, Played, Program, ProgramThread, play};
 use trace::explain::Wait;
 
 use super::super::arguments::DiagnoseArguments;
@@ -223,14 +223,33 @@ impl<'a> Study<'a> {
     /// Runs each change.
     pub(super) fn try_changes(&mut self, arguments: &DiagnoseArguments) -> Result<(), Failure> {
         for change in &arguments.what_if {
-            let changed = change.apply(&self.program, is_meant);
-            let changed = changed.map_err(|why| Failure::Usage(format!("--what-if: {why}")))?;
-            self.tried.push(Tried {
-                text: change.text().to_owned(),
-                trials: trials(&changed, self.seeds, "replays with a change"),
-            });
+            let tried = self.try_change(change);
+            let tried = tried.map_err(|why| Failure::Usage(format!("--what-if: {why}")))?;
+            self.tried.push(tried);
         }
         Ok(())
+    }
+
+    /// Runs a change.
+    ///
+    /// # Errors
+    /// If it cannot be.
+    pub(super) fn try_change(&self, change: &Change) -> Result<Tried, BadChange> {
+        let changed = change.apply(&self.program, is_meant)?;
+        Ok(Tried {
+            text: change.text().to_owned(),
+            trials: trials(&changed, self.seeds, "replays with a change"),
+        })
+    }
+
+    /// How much shorter all waits together are with a change that can be answered for; negative: longer.
+    pub(super) fn gain(&self, tried: &Tried) -> i64 {
+        let answered = self.asked.iter().filter(|asked| asked.refused.is_none());
+        let gains = answered.filter_map(|asked| {
+            let (was, with) = (asked.replayed?.median, tried.trials.waits[asked.at]?.median);
+            Some(was.0 as i64 - with.0 as i64)
+        });
+        gains.sum()
     }
 
     /// Whether there is a wait that can be answered for.
@@ -252,7 +271,7 @@ fn placed(mut program: Program, arguments: &DiagnoseArguments) -> Program {
         program.assumed.push(format!(
             "threads run where the policy puts them, because of {change}"
         ));
-    } else if arguments.what_if.is_empty() {
+    } else if arguments.what_if.is_empty() && !arguments.try_remedies {
         program = program.set_free();
     } else if program.is_placed {
         program.assumed.push(
