@@ -144,6 +144,8 @@ pub use event::Nanos;
 pub use hooks::JobMoment;
 pub use limits::{JOBS_MAX, NAMES_MAX, SPARES_MAX, THREADS_MAX, WORKERS_MAX};
 pub use plan::PlanError;
+#[cfg(feature = "pools")]
+pub use policy::WaitRule;
 pub use policy::{Grain, WaitPolicy, WaitPolicyError};
 #[doc(no_inline)]
 pub use record::{RingReader, Rings, Sink};

@@ -16,6 +16,10 @@
 //! [`Builder::with_platform`]: crate::Builder::with_platform
 //! [`JobSystem`]: crate::JobSystem
 
+#[cfg(feature = "pools")]
+#[doc(inline)]
+pub use ::platform::HostedThread;
+
 // The platform itself, and what it is made of.
 #[doc(inline)]
 pub use ::platform::{

@@ -41,6 +41,37 @@ pub enum WaitPolicy {
     Adaptive,
 }
 
+/// What a thread may run while it waits in the middle of a job.
+///
+/// A program sets it by [`Builder::wait_rule`](crate::Builder::wait_rule).
+///
+/// ```
+/// use paceline::WaitRule;
+/// assert_eq!(WaitRule::default(), WaitRule::Needed);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(not(feature = "pools"), allow(dead_code, unreachable_pub))]
+pub enum WaitRule {
+    /// What the wait needs: the awaited job, those that it depends on, and those that these have made. An
+    /// unrelated job on top of a wait could take for ever, or wait for something that the waiter holds.
+    #[default]
+    Needed,
+    /// The newest job of the thread's own queue first, then what the wait needs, then any other job that is
+    /// ready. A job that no other thread is free for is run then, even if what is awaited depends on it by
+    /// means that the job system does not know (a channel, a lock, another job system). And a
+    /// [`join`](crate::Context::join) wakes a thread for its second half whenever one sleeps. For programs
+    /// that were written for pools which work like that.
+    Anything,
+}
+
+impl WaitRule {
+    /// Whether it is the second one. Never without feature `pools`.
+    #[inline(always)]
+    pub(crate) fn is_anything(self) -> bool {
+        cfg!(feature = "pools") && self == WaitRule::Anything
+    }
+}
+
 /// A text that is no wait policy; from the [`FromStr`] of [`WaitPolicy`].
 ///
 /// ```

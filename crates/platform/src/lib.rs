@@ -55,6 +55,8 @@ pub use machine::{Machine, Uniform, Usage};
 pub use memory::{Atomic, Lock, Memory, SharedCell};
 pub use names::{NAME_BYTES_MAX, NAMES_MAX, kept_name};
 pub use omission::Omission;
+#[cfg(feature = "hosted")]
+pub use os::HostedThread;
 pub use os::Os;
 pub use padded::Padded;
 pub use polling::{Poll, Polling};

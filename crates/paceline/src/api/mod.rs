@@ -13,6 +13,7 @@ mod machine;
 mod over;
 mod per_worker;
 mod pinned;
+mod polling;
 mod predecessors;
 mod schedule;
 mod scope;

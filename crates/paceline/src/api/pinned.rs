@@ -83,12 +83,37 @@ impl<P: Platform> JobSystem<P> {
     pub fn try_pinned_thread(&self) -> Result<PinnedThread<P>, ScheduleError> {
         let shared = self.shared();
         let cx = shared.context()?;
-        let number = shared.pins().arrive(&cx);
+        let number = shared.pins().arrive(cx.thread.index);
         Ok(PinnedThread {
             shared: shared.this.clone(),
             pin: ThreadPin::new(shared.id, number),
             _here: PhantomData,
         })
+    }
+
+    /// What to pin jobs to that a certain worker is to run: one for each worker that there is, in the order
+    /// of their numbers. It runs them when nothing else is queued on it. Allocates, and takes short locks.
+    ///
+    /// A job that is pinned to a worker which leaves, because there are to be fewer, is called off. A program
+    /// that wants to reach all of them has [`Builder::follow_machine`](crate::Builder::follow_machine) off.
+    ///
+    /// ```
+    /// use paceline::Builder;
+    /// let js = Builder::new().workers(2).follow_machine(false).build().unwrap();
+    /// let numbers = js.worker_pins().into_iter();
+    /// let numbers = numbers.map(|pin| js.job("number").pinned_to(pin).run(|cx| cx.worker()).wait());
+    /// assert_eq!(numbers.collect::<Vec<_>>(), [0, 1]);
+    /// ```
+    #[cfg(feature = "pools")]
+    pub fn worker_pins(&self) -> Vec<ThreadPin> {
+        let shared = self.shared();
+        let workers = shared.regular_workers();
+        let numbers = workers
+            .into_iter()
+            .map(|thread| shared.pins().arrive(thread));
+        numbers
+            .map(|number| ThreadPin::new(shared.id, number))
+            .collect()
     }
 }
 
@@ -187,5 +212,58 @@ impl<P: Platform> Drop for PinnedThread<P> {
 impl<P: Platform> fmt::Debug for PinnedThread<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("PinnedThread").field(&self.pin).finish()
+    }
+}
+
+#[cfg(all(test, feature = "pools"))]
+mod tests {
+    use crate::{Builder, ScheduleError};
+
+    /// Goal: a worker runs what is pinned to it, also if it sleeps, and one that waits in the middle of a job
+    /// for something that needs it. Method: rounds of jobs for each worker, while all sleep or one waits.
+    #[test]
+    fn workers_come_for_their_jobs() {
+        let js = Builder::small()
+            .workers(2)
+            .follow_machine(false)
+            .build()
+            .unwrap();
+        let pins = js.worker_pins();
+        let rounds = if cfg!(miri) { 2 } else { 200 };
+        for round in 0..rounds {
+            let runs = pins
+                .iter()
+                .map(|&pin| js.job("here").pinned_to(pin).run(|cx| cx.worker()));
+            let runs: Vec<_> = runs.collect();
+            assert!(runs.into_iter().map(|job| job.wait()).eq([0, 1]));
+            let pin = pins[round % 2];
+            let waits = js
+                .job("waits")
+                .pinned_to(pin)
+                .run(move |cx| cx.job("needed").pinned_to(pin).run(|cx| cx.worker()).wait());
+            assert_eq!(waits.wait(), round % 2);
+        }
+    }
+
+    /// Goal: no wait hangs for a worker that is gone, and no job is left for it. Method: jobs for it, until
+    /// they are refused.
+    #[test]
+    fn a_worker_that_leaves_has_its_jobs_called_off() {
+        let js = Builder::small()
+            .workers(2)
+            .follow_machine(false)
+            .build()
+            .unwrap();
+        let pin = js.worker_pins()[1];
+        js.resize(1).unwrap();
+        let late = || js.job("late").pinned_to(pin).try_schedule(|_| ());
+        let refused = loop {
+            match late() {
+                // It has not left yet: it runs the job, or leaves before.
+                Ok(id) => _ = js.try_wait(id),
+                Err(refused) => break refused,
+            }
+        };
+        assert!(matches!(refused, ScheduleError::NoSuchThread));
     }
 }

@@ -56,7 +56,7 @@ use spoil::{Ordered, Spoil, Spoiled, WeakFences, Word32};
 use crate::WaitPolicy;
 use crate::adapt::{Adapt, MachineView, WorkersRequest};
 use crate::hooks::Hooks;
-use crate::policy::SpinPolicy;
+use crate::policy::{SpinPolicy, WaitRule};
 use crate::store::{Label, Ticket};
 use crate::work::hints::HintSetting;
 use crate::work::shared::{Parts, Shared};
@@ -169,12 +169,14 @@ fn parts<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) -> 
         spin: SpinPolicy {
             policy: WaitPolicy::Passive,
         },
+        wait_rule: WaitRule::default(),
         adapt: Adapt::still(two_cpus(workers)),
         sink: None,
         recording: false,
         hooks: Hooks::default(),
         stack_bytes: None,
         slice: None,
+        spawner: None,
         slow_takes_loops: true,
         background_max: None,
         shares: [0; 5],

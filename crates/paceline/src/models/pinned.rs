@@ -18,7 +18,7 @@ use crate::store::{JobId, Ticket};
 
 /// The thread with this number takes jobs that are pinned to it.
 fn pin_of<P: Platform>(site: &Site<P>, thread: usize) -> ThreadPin {
-    let number = site.shared.pins().arrive(&site.context(thread));
+    let number = site.shared.pins().arrive(thread as u32);
     ThreadPin::new(site.shared.id, number)
 }
 

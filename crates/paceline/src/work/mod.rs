@@ -48,3 +48,4 @@ pub use scope::Scope;
 pub(crate) use scope::ScopeJobs;
 pub(crate) use shared::Shared;
 pub(crate) use tokens::KeepToken;
+pub(crate) use workers::Spawner;

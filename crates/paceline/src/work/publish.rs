@@ -112,6 +112,7 @@ impl<P: Platform> Context<'_, P> {
                 }
             } else {
                 why = Withheld::NobodySleeps;
+                self.alert_helpers();
                 if now.blocked > 0 {
                     self.shared.consider_spare(self);
                 }
@@ -220,6 +221,13 @@ impl<P: Platform> Context<'_, P> {
                 }
             }
             job = self.graph().parent_of(known);
+        }
+    }
+
+    /// Wakes every thread that waits, if waits run any job: no worker is free for what is ready.
+    pub(super) fn alert_helpers(&self) {
+        if self.shared.wait_rule.is_anything() && self.shared.idle.load().watching > 0 {
+            self.alert_all();
         }
     }
 

@@ -18,13 +18,13 @@ use super::slow::Slow;
 use super::thread_record::Host;
 use super::thread_slot::ThreadKind;
 use super::thread_slots::ThreadSlots;
-use super::workers::WorkerThreads;
+use super::workers::{Spawner, WorkerThreads};
 use crate::adapt::{Adapt, caches};
 use crate::border::Panics;
 use crate::graph::{Failures, Graph, Wakers};
 use crate::hooks::Hooks;
 use crate::limits::{JOBS_MAX, RECORDS_MAX};
-use crate::policy::{SpinPolicy, WakeCost};
+use crate::policy::{SpinPolicy, WaitRule, WakeCost};
 use crate::queues::{Idle, Injector, Queue};
 use crate::record::Recorder;
 use crate::stats::Stats;
@@ -58,6 +58,7 @@ pub(crate) struct SystemState<P: Platform> {
     pub(crate) workers: WorkerThreads<P>,
     pub(crate) adapt: Adapt<P>,
     pub(crate) spin: SpinPolicy,
+    pub(crate) wait_rule: WaitRule,
     /// The cost of a wake-up.
     pub(crate) wake_cost: Padded<WakeCost<P>>,
     pub(crate) frames: P::AtomicU64,
@@ -88,12 +89,14 @@ pub(crate) struct Parts<P: Platform> {
     pub(crate) queue: usize,
     pub(crate) max_jobs: u32,
     pub(crate) spin: SpinPolicy,
+    pub(crate) wait_rule: WaitRule,
     pub(crate) adapt: Adapt<P>,
     pub(crate) sink: Option<Arc<dyn Sink>>,
     pub(crate) recording: bool,
     pub(crate) hooks: Hooks,
     pub(crate) stack_bytes: Option<usize>,
     pub(crate) slice: Option<Nanos>,
+    pub(crate) spawner: Option<Spawner<P>>,
     pub(crate) slow_takes_loops: bool,
     pub(crate) background_max: Option<u32>,
     pub(crate) shares: [u8; SHARES],
@@ -140,9 +143,9 @@ pub(crate) type ReadyHook = Arc<dyn Fn() + Send + Sync>;
 
 /// The threads that jobs are pinned to, and those jobs; see `pinned.rs`.
 pub(crate) trait PinnedJobs<P: Platform>: Send + Sync {
-    /// Jobs may be pinned to this thread from now on. Returns its number, which it has until it has left as
-    /// often as it came.
-    fn arrive(&self, cx: &Context<'_, P>) -> u32;
+    /// Jobs may be pinned to the thread on this thread slot from now on. Returns its number, which it has
+    /// until it has left as often as it came.
+    fn arrive(&self, thread: u32) -> u32;
 
     /// What to call whenever a job of this thread becomes ready.
     fn call(&self, pin: u32, hook: ReadyHook);
@@ -281,12 +284,8 @@ impl<P: Platform> Shared<P> {
         let slow = Slow::new(parts.threads, parts.slow_takes_loops);
         let labels = Labels::new();
         let failures = Failures::new(slots_max, RECORDS_MAX);
-        let workers = WorkerThreads::new(
-            parts.workers_max,
-            parts.spares_max,
-            parts.stack_bytes,
-            parts.slice,
-        );
+        let most = (parts.workers_max, parts.spares_max);
+        let workers = WorkerThreads::new(most, parts.stack_bytes, parts.slice, parts.spawner);
         let wake_cost = Padded(WakeCost::fast());
         let graph = Graph {
             slots,
@@ -320,6 +319,7 @@ impl<P: Platform> Shared<P> {
             workers,
             adapt: parts.adapt,
             spin: parts.spin,
+            wait_rule: parts.wait_rule,
             wake_cost,
             frames,
             recorder: Late::from(recorder),

@@ -19,6 +19,8 @@ use crate::store::Ticket;
 /// The reason why a worker ends its search.
 enum Found {
     Work(Ticket),
+    /// A job that is pinned to this thread.
+    Pinned,
     /// The job system ends, or this worker is one too many.
     Leave,
 }
@@ -39,6 +41,7 @@ impl<P: Platform> Context<'_, P> {
             self.publish(Queue::Own, false);
             match self.idle() {
                 Found::Work(ticket) => self.run_one(ticket),
+                Found::Pinned => _ = self.run_pinned(None),
                 Found::Leave => return,
             }
         }
@@ -270,7 +273,8 @@ impl<P: Platform> Context<'_, P> {
             let mut deadline = woke_at.is_none().then(|| self.search_deadline(None));
             let mut spun = false;
             let found = loop {
-                if self.must_stop() {
+                let has_pinned = self.has_own_pinned();
+                if !has_pinned && self.must_stop() {
                     break Some(Found::Leave);
                 }
                 if let Some(ticket) = self.find_elsewhere() {
@@ -278,6 +282,9 @@ impl<P: Platform> Context<'_, P> {
                         self.own(|own| own.search_habit.paid());
                     }
                     break Some(Found::Work(ticket));
+                }
+                if has_pinned {
+                    break Some(Found::Pinned);
                 }
                 let deadline = *deadline.get_or_insert_with(|| self.search_deadline(woke_at));
                 if deadline <= shared.platform.now() {
@@ -308,17 +315,23 @@ impl<P: Platform> Context<'_, P> {
         }
     }
 
+    /// Whether a job is ready that is pinned to this worker. Without feature `pools` none ever is.
+    #[inline]
+    fn has_own_pinned(&self) -> bool {
+        cfg!(feature = "pools") && self.count_pinned() > 0
+    }
+
     fn leave_search(&self, found: Found) -> Found {
         let is_last = self.shared.idle.end_search::<Fenced>();
         if self.thread.deque.len() > 0 && P::OMITS != Some(Omission::AnnounceMoved) {
             // Tickets that came along with it were in no queue for a moment. In that moment threads that now
             // spin may have looked.
             self.announce_moved();
-        } else if is_last
-            && self.shared.has_work()
-            && let Some(thread) = self.shared.idle.wake_one()
-        {
-            self.wake_worker(thread);
+        } else if is_last && self.shared.has_work() {
+            match self.shared.idle.wake_one() {
+                Some(thread) => self.wake_worker(thread),
+                None => self.alert_helpers(),
+            }
         }
         found
     }
@@ -339,8 +352,8 @@ impl<P: Platform> Context<'_, P> {
         shared.idle.begin_sleep::<Fenced>(index);
         self.record(EventKind::Park, Ticket::NONE, 0);
         let mut parked = None;
-        let is_needed =
-            || shared.has_work() || shared.adapt.refresh_is_requested() || self.must_stop();
+        let has_work = || shared.has_work() || self.has_own_pinned();
+        let is_needed = || has_work() || shared.adapt.refresh_is_requested() || self.must_stop();
         while shared.idle.is_asleep(index) && !is_needed() {
             shared.adapt.parks(self);
             thread.counters.parks.add(1);
@@ -442,6 +455,20 @@ impl<P: Platform> Context<'_, P> {
         self.shared.workers.is_stopping()
             || self.thread.flag.load(Ordering::Acquire) & flags != 0
             || (self.thread.kind == ThreadKind::Spare && self.shared.has_free_worker())
+    }
+
+    /// Runs the newest job of this thread's deque. False if there is none, or no stack for it.
+    pub(crate) fn run_own(&self) -> bool {
+        while self.has_stack()
+            && let Some(ticket) = self.take_newest()
+        {
+            if self.start(ticket, self.shared.slot(ticket)) {
+                self.graph().flush_finished();
+                self.publish(Queue::Own, false);
+                return true;
+            }
+        }
+        false
     }
 
     /// Runs one ready job of any kind on the calling thread. True if there was one, and there is stack for

@@ -98,6 +98,8 @@ mod signals;
 
 #[cfg(all(feature = "machine", unix))]
 pub mod guardian;
+#[cfg(feature = "hosted")]
+mod hosted;
 #[cfg(all(feature = "machine", unix))]
 pub mod interrupts;
 mod kept;
@@ -127,6 +129,8 @@ use crate::{
     CpuSet, Limits, Machine, MaskError, OnSignal, Platform, Poll, Polling, SchedParams,
     SchedParamsError, Signal, SignalError, SpawnError, Thread, ThreadSpec, Topology, Usage,
 };
+#[cfg(feature = "hosted")]
+pub use hosted::HostedThread;
 pub use kept::Kept;
 pub use memory::{OsLock, StdAtomicU32, StdAtomicU64, StdCell};
 pub use park::OsParker;
@@ -191,15 +195,50 @@ impl Os {
 
 /// A thread of the operating system.
 #[derive(Debug)]
-pub struct OsThread(std::thread::JoinHandle<()>);
+pub struct OsThread(Made);
+
+#[derive(Debug)]
+enum Made {
+    BySystem(std::thread::JoinHandle<()>),
+    #[cfg(feature = "hosted")]
+    ByProgram(hosted::Hosted),
+}
 
 impl Thread for OsThread {
     fn join(self) -> Result<(), Box<dyn Any + Send>> {
-        self.0.join()
+        match self.0 {
+            Made::BySystem(thread) => thread.join(),
+            #[cfg(feature = "hosted")]
+            Made::ByProgram(thread) => thread.join(),
+        }
     }
 
     fn is_current(&self) -> bool {
-        stack::is_current(&self.0)
+        match &self.0 {
+            Made::BySystem(thread) => stack::is_current(thread),
+            #[cfg(feature = "hosted")]
+            Made::ByProgram(thread) => thread.is_current(),
+        }
+    }
+}
+
+/// What a new thread does first, and then its body.
+fn begins_as(
+    mask: Option<CpuSet>,
+    slice: Option<Nanos>,
+    body: Box<dyn FnOnce() + Send>,
+) -> impl FnOnce() + Send {
+    let environment = float::environment();
+    move || {
+        float::set_environment(environment);
+        if let Some(cpus) = mask {
+            // A refused mask costs locality only; the thread runs where it may.
+            let _ = facts::set_mask(facts::thread_id(), &cpus);
+        }
+        if let Some(slice) = slice {
+            sched_params::ask_for_slice(slice);
+        }
+        body();
     }
 }
 
@@ -224,27 +263,15 @@ unsafe impl Platform for Os {
         spec: ThreadSpec,
         body: Box<dyn FnOnce() + Send>,
     ) -> Result<OsThread, SpawnError> {
-        let environment = float::environment();
         // A name ends at a NUL for the system, and std panics at one.
         let name = spec.name.replace('\0', "?");
         let mut builder = std::thread::Builder::new().name(name);
         if let Some(bytes) = spec.stack_bytes {
             builder = builder.stack_size(bytes);
         }
-        let (mask, slice) = (spec.mask, spec.slice);
         builder
-            .spawn(move || {
-                float::set_environment(environment);
-                if let Some(cpus) = mask {
-                    // A refused mask costs locality only; the thread runs where it may.
-                    let _ = facts::set_mask(facts::thread_id(), &cpus);
-                }
-                if let Some(slice) = slice {
-                    sched_params::ask_for_slice(slice);
-                }
-                body();
-            })
-            .map(OsThread)
+            .spawn(begins_as(spec.mask, spec.slice, body))
+            .map(|thread| OsThread(Made::BySystem(thread)))
             .map_err(|error| SpawnError::from_system(&error))
     }
 

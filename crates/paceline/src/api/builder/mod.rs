@@ -5,6 +5,8 @@ mod declared;
 #[cfg(feature = "hints")]
 mod hints;
 mod hooks;
+#[cfg(feature = "pools")]
+mod hosted;
 mod limits;
 mod ranges;
 #[cfg(feature = "report")]
@@ -12,6 +14,8 @@ mod reports;
 #[cfg(not(feature = "report"))]
 #[path = "unreported.rs"]
 mod reports;
+#[cfg(feature = "pools")]
+mod wait_rule;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,11 +31,11 @@ use crate::adapt::{Adapt, Placement, Settings};
 use crate::error::BuildError;
 use crate::hooks::Hooks;
 use crate::limits::{JOBS_MAX, SPARES, SPARES_MAX, THREADS_MAX, VISITORS_MAX, WORKERS_MAX};
-use crate::policy::{SpinPolicy, Tuning, WaitPolicy};
+use crate::policy::{SpinPolicy, Tuning, WaitPolicy, WaitRule};
 use crate::queues::deque::RING_MAX;
 use crate::work::hints::HintSetting;
 use crate::work::shared::{Parts, Shared};
-use crate::work::{LongWaits, StuckSetting};
+use crate::work::{LongWaits, Spawner, StuckSetting};
 
 /// Settings of a job system; every one has a default.
 ///
@@ -67,6 +71,8 @@ pub struct Builder<P: Platform = Os> {
     slice: Option<Nanos>,
     help: Vec<SchedParams>,
     wait_policy: WaitPolicy,
+    wait_rule: WaitRule,
+    spawner: Option<Spawner<P>>,
     steering: bool,
     placement: Placement,
     sink: Option<Arc<dyn Sink>>,
@@ -153,6 +159,8 @@ impl<P: Platform> Builder<P> {
             slice: Some(Tuning::SLICE),
             help: Vec::new(),
             wait_policy: WaitPolicy::default(),
+            wait_rule: WaitRule::default(),
+            spawner: None,
             steering: true,
             placement: Placement::default(),
             sink: None,
@@ -403,6 +411,7 @@ impl<P: Platform> Builder<P> {
             workers_max: WORKERS_MAX,
             max_jobs: self.max_jobs,
             spin: SpinPolicy { policy },
+            wait_rule: self.wait_rule,
             slow_takes_loops: adapt.slow_takes_loops(),
             adapt,
             sink: self.sink,
@@ -410,6 +419,7 @@ impl<P: Platform> Builder<P> {
             hooks,
             stack_bytes: self.stack_bytes,
             slice: self.slice,
+            spawner: self.spawner,
             long_waits,
             checks: self.checks,
             hints,

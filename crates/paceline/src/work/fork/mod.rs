@@ -203,9 +203,17 @@ impl<P: Platform> Context<'_, P> {
     #[inline]
     fn offer(&self, is_first: bool) {
         let idle = self.shared.idle.load();
-        if idle.wants_work() || idle.sleeping > 0 || idle.lending {
+        if idle.wants_work() || idle.sleeping > 0 || idle.lending || self.shares_always() {
             self.consider_promotion(is_first, idle);
         }
+    }
+
+    /// Whether a fork is to be where others can find it whenever this thread has nothing else for them.
+    /// Programs for pools whose waits run anything may count on it that both halves of a join run at the same
+    /// time.
+    #[inline]
+    fn shares_always(&self) -> bool {
+        self.shared.wait_rule.is_anything()
     }
 
     /// A thread is idle. A thread that searches takes a fork at once, if there is nothing else to take here.
@@ -214,7 +222,7 @@ impl<P: Platform> Context<'_, P> {
     #[cold]
     fn consider_promotion(&self, is_first: bool, idle: IdleWord) {
         let has_none_here = || self.thread.deque.len() == 0;
-        let worth = if idle.wants_work() {
+        let worth = if idle.wants_work() || self.shares_always() {
             has_none_here()
         } else if idle.sleeping == 0 && !(self.could_have_way(idle) && has_none_here()) {
             false

@@ -96,8 +96,7 @@ impl Pins {
 }
 
 impl<P: Platform> PinnedJobs<P> for PinTable<P> {
-    fn arrive(&self, cx: &Context<'_, P>) -> u32 {
-        let thread = cx.thread.index;
+    fn arrive(&self, thread: u32) -> u32 {
         self.lists.with(|pins| {
             if let Some(list) = pins.on(thread) {
                 list.callers += 1;

@@ -64,9 +64,26 @@ impl<P: Platform> Waiter<'_, '_, P> {
 
     /// Whether this wait is exempt from the rule that a waiter runs only what it waits for; see the module.
     pub(super) fn may_run_anything(&self) -> bool {
+        if self.helps_with_anything() {
+            return true;
+        }
         self.cx.shared.workers.active() == 0
             && (!self.cx.is_called_back()
                 || self.cx.shared.platform.now() >= self.walk.last_resort && self.is_only_guest())
+    }
+
+    /// Whether the program wants its waits to run any job.
+    fn helps_with_anything(&self) -> bool {
+        self.cx.shared.wait_rule.is_anything() && self.cx.thread.kind != ThreadKind::Guest
+    }
+
+    /// The same, before a job that may be needed or not: whether the wait is not over yet.
+    #[inline]
+    fn goes_on_with_others(&self) -> bool {
+        self.helps_with_anything() && {
+            self.cx.graph().flush_finished();
+            !self.is_over()
+        }
     }
 
     fn is_only_guest(&self) -> bool {
@@ -110,7 +127,7 @@ impl<P: Platform> Waiter<'_, '_, P> {
             // A stale ticket may look wanted: starting it fails. A ticket that is not wanted is not started
             // even if it looks stale. A range that is just being opened looks like that.
             let child = slot.parent(slot.flags.load(Ordering::Relaxed)) == self.target;
-            let wanted = child || self.is_wanted(ticket);
+            let wanted = child || self.goes_on_with_others() || self.is_wanted(ticket);
             if !wanted && self.is_startable(ticket) {
                 return;
             }
@@ -166,7 +183,8 @@ impl<P: Platform> Waiter<'_, '_, P> {
     #[cold]
     #[inline(never)]
     fn may_run_pinned(&self) -> bool {
-        !self.cx.is_called_back() && self.cx.count_pinned() > 0 && self.cx.has_stack()
+        let may_run = !self.cx.is_called_back() || self.helps_with_anything();
+        may_run && self.cx.count_pinned() > 0 && self.cx.has_stack()
     }
 
     /// Runs a job that is pinned to this thread and ready, or the next one.

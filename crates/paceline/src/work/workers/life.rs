@@ -32,6 +32,11 @@ impl<P: Platform> Shared<P> {
         let context = unsafe { Context::new(self, slot) };
         begin_with_slot(&context);
         self.work(&context);
+        if cfg!(feature = "pools")
+            && let Some(pinned) = self.pinned.get()
+        {
+            pinned.leave(&context, true);
+        }
         context.own(|own| self.hints.depart(&mut own.hints, slot.index));
         slot.posted.depart();
         drop(named);

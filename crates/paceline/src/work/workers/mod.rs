@@ -20,7 +20,7 @@ use super::shared::Shared;
 use super::thread_slot::{ThreadKind, ThreadSlot};
 use crate::adapt::RefusedWorker;
 
-pub(crate) use table::WorkerThreads;
+pub(crate) use table::{Spawner, WorkerThreads};
 use table::{WorkerEntry, WorkerTable, join};
 
 impl<P: Platform> Shared<P> {
@@ -116,6 +116,17 @@ impl<P: Platform> Shared<P> {
         }
     }
 
+    /// The thread slots of the regular workers that are wanted, in the order of their numbers.
+    #[cfg(feature = "pools")]
+    pub(crate) fn regular_workers(&self) -> Vec<u32> {
+        self.workers.table.with(|table| {
+            let regular = |entry: &&WorkerEntry<P>| entry.kind == ThreadKind::Worker;
+            let entries = table.entries.iter().filter(regular);
+            let wanted = entries.take(self.workers.target());
+            wanted.map(|entry| entry.slot).collect()
+        })
+    }
+
     /// Finds or makes a vacant entry for one more worker.
     fn add_entry(
         &self,
@@ -186,7 +197,14 @@ impl<P: Platform> Shared<P> {
             .expect("the job system starts its own workers");
         self.workers.active.fetch_add(1, Ordering::Relaxed);
         let body = Box::new(move || shared.worker_main(index));
-        match self.platform.spawn(spec, body) {
+        #[cfg(feature = "pools")]
+        let spawned = match &self.workers.spawner {
+            Some(spawn) => spawn(spec, body),
+            None => self.platform.spawn(spec, body),
+        };
+        #[cfg(not(feature = "pools"))]
+        let spawned = self.platform.spawn(spec, body);
+        match spawned {
             Ok(thread) => entry.thread = Some(thread),
             Err(error) => {
                 self.workers.active.fetch_sub(1, Ordering::Relaxed);

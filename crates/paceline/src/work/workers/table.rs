@@ -2,8 +2,24 @@
 
 use event::Nanos;
 use platform::{Atomic, CpuSet, Lock, Ordering, Platform, Thread};
+#[cfg(feature = "pools")]
+use platform::{SpawnError, ThreadSpec};
 
 use crate::work::thread_slot::ThreadKind;
+
+/// Starts a worker's thread in place of the platform.
+#[cfg(feature = "pools")]
+pub(crate) type Spawner<P> = Box<
+    dyn Fn(ThreadSpec, Box<dyn FnOnce() + Send>) -> Result<<P as Platform>::Thread, SpawnError>
+        + Send
+        + Sync,
+>;
+
+/// Nothing does.
+#[cfg(not(feature = "pools"))]
+pub(crate) use NoSpawner as Spawner;
+#[cfg(not(feature = "pools"))]
+pub(crate) type NoSpawner<P> = std::marker::PhantomData<fn(P)>;
 
 /// The workers.
 pub(crate) struct WorkerThreads<P: Platform> {
@@ -20,6 +36,8 @@ pub(crate) struct WorkerThreads<P: Platform> {
     pub(super) stack_bytes: Option<usize>,
     /// The slice that workers ask the kernel for.
     pub(crate) slice: Option<Nanos>,
+    #[cfg_attr(not(feature = "pools"), allow(dead_code))]
+    pub(super) spawner: Option<Spawner<P>>,
 }
 
 /// A place for a worker: its thread slot, and its thread while it has one.
@@ -45,10 +63,10 @@ pub(super) struct WorkerTable<P: Platform> {
 
 impl<P: Platform> WorkerThreads<P> {
     pub(crate) fn new(
-        workers_max: usize,
-        spares_max: usize,
+        (workers_max, spares_max): (usize, usize),
         stack_bytes: Option<usize>,
         slice: Option<Nanos>,
+        spawner: Option<Spawner<P>>,
     ) -> WorkerThreads<P> {
         WorkerThreads {
             table: P::Lock::new(WorkerTable {
@@ -62,6 +80,7 @@ impl<P: Platform> WorkerThreads<P> {
             is_stuck: P::AtomicU32::new(0),
             stack_bytes,
             slice,
+            spawner,
         }
     }
 
