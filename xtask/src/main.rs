@@ -9,11 +9,13 @@
 //! - `cargo xtask hostile` runs programs written to break the job system, for minutes or hours;
 //! - `cargo xtask package` packages the crates, and builds a stranger's program from the packages;
 //! - `cargo xtask dist` makes an archive for programs in C and C++, and builds some from it;
+//! - `cargo xtask clients` runs programs written for something else on the job system: rayon's own tests;
 //! - `cargo xtask vm` loads the policies into a real kernel, in a virtual machine, and measures them;
 //! - `cargo xtask check-targets` compiles the libraries for other machines, and runs WebAssembly.
 //!
 //! Exit codes: 0 fine, 1 a check failed, 2 bad usage.
 
+mod clients;
 mod context;
 mod counts;
 mod dist;
@@ -66,6 +68,8 @@ enum Task {
     Validate(program::Options),
     /// Run programs written to break the job system; `hostile --help` says how.
     Hostile(program::Options),
+    /// Run what was written for rayon on the job system: rayon's own tests, and some programs.
+    Clients(clients::Options),
     /// Load the scheduling policies into a real kernel, in a virtual machine, and measure them.
     Vm(vm::Options),
     /// Package the crates, and build a program from the packages alone.
@@ -86,6 +90,7 @@ fn main() -> ExitCode {
         Task::Fuzz(options) => fuzz::run(&context, options),
         Task::Validate(options) => program::run(&context, "validate", options),
         Task::Hostile(options) => program::run(&context, "hostile", options),
+        Task::Clients(options) => clients::run(&context, options),
         Task::Vm(options) => vm::run(&context, options),
         Task::Package(options) => package::run(&context, options),
         Task::Dist(options) => dist::run(&context, options),

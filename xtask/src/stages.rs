@@ -5,7 +5,7 @@
 //! or filter cannot pass by doing nothing.
 
 use crate::context::Context;
-use crate::{dist, examples, hello, oracle, package, peers, tidy, tools, wasm};
+use crate::{clients, dist, examples, hello, oracle, package, peers, tidy, tools, wasm};
 
 /// One row: a name to select it by, what it is for, what it runs.
 pub(crate) struct Stage {
@@ -48,6 +48,10 @@ pub(crate) enum Step {
 
 const fn run(line: &'static str) -> Step {
     Step::Run { line, env: &[] }
+}
+
+const fn call(what: &'static str, function: fn(&Context) -> Result<String, String>) -> Step {
+    Step::Call { what, function }
 }
 
 const DOC_FLAGS: &str = "-D warnings -D rustdoc::broken_intra_doc_links";
@@ -140,10 +144,7 @@ pub(crate) const STAGES: &[Stage] = &[
         counts_tests: false,
         silence_minutes: 5,
         beside: false,
-        steps: &[Step::Call {
-            what: "probe and install (see tools.rs)",
-            function: tools::stage,
-        }],
+        steps: &[call("probe and install (see tools.rs)", tools::stage)],
     },
     Stage {
         name: "fmt",
@@ -173,10 +174,7 @@ pub(crate) const STAGES: &[Stage] = &[
         counts_tests: false,
         silence_minutes: 1,
         beside: false,
-        steps: &[Step::Call {
-            what: "cargo xtask tidy",
-            function: tidy::stage,
-        }],
+        steps: &[call("cargo xtask tidy", tidy::stage)],
     },
     Stage {
         name: "docs",
@@ -209,10 +207,7 @@ pub(crate) const STAGES: &[Stage] = &[
         counts_tests: false,
         silence_minutes: 5,
         beside: false,
-        steps: &[Step::Call {
-            what: "cargo xtask package",
-            function: package::stage,
-        }],
+        steps: &[call("cargo xtask package", package::stage)],
     },
     Stage {
         name: "lean",
@@ -224,10 +219,7 @@ pub(crate) const STAGES: &[Stage] = &[
         beside: false,
         steps: &[
             run(LEAN),
-            Step::Call {
-                what: "measure a first program (see hello.rs)",
-                function: hello::stage,
-            },
+            call("measure a first program (see hello.rs)", hello::stage),
         ],
     },
     Stage {
@@ -251,10 +243,10 @@ pub(crate) const STAGES: &[Stage] = &[
         counts_tests: false,
         silence_minutes: 5,
         beside: false,
-        steps: &[Step::Call {
-            what: "build and run tests/anywhere (see wasm.rs)",
-            function: wasm::stage,
-        }],
+        steps: &[call(
+            "build and run tests/anywhere (see wasm.rs)",
+            wasm::stage,
+        )],
     },
     Stage {
         name: "narrow",
@@ -275,10 +267,7 @@ pub(crate) const STAGES: &[Stage] = &[
         silence_minutes: 10,
         beside: false,
         steps: &[
-            Step::Call {
-                what: "cargo xtask peers",
-                function: peers::stage,
-            },
+            call("cargo xtask peers", peers::stage),
             // The whole workspace, as in the next stage, so that it is compiled once.
             Step::Run {
                 line: "cargo test --workspace --test peers",
@@ -294,10 +283,7 @@ pub(crate) const STAGES: &[Stage] = &[
         counts_tests: false,
         silence_minutes: 5,
         beside: false,
-        steps: &[Step::Call {
-            what: "cargo xtask oracle",
-            function: oracle::stage,
-        }],
+        steps: &[call("cargo xtask oracle", oracle::stage)],
     },
     Stage {
         name: "unit",
@@ -310,6 +296,20 @@ pub(crate) const STAGES: &[Stage] = &[
         steps: &[run(
             "cargo test --workspace --no-fail-fast -- --skip models::",
         )],
+    },
+    Stage {
+        name: "clients",
+        purpose: "rayon-core's own tests on the package that takes its place",
+        switch: Switch::On,
+        needs: &["rustfmt"],
+        counts_tests: false,
+        silence_minutes: 15,
+        beside: false,
+        steps: &[
+            run("cargo fmt --manifest-path clients/rayon-core/Cargo.toml --check -- --color=never"),
+            run("cargo fmt --manifest-path clients/rayon-demo/Cargo.toml --check -- --color=never"),
+            call("cargo xtask clients --smoke", clients::stage),
+        ],
     },
     Stage {
         name: "pages",
@@ -339,10 +339,7 @@ pub(crate) const STAGES: &[Stage] = &[
                 line: "cargo test --workspace --test cpp",
                 env: &[("PACELINE_TEST_CPP", "all")],
             },
-            Step::Call {
-                what: "cargo xtask dist --check",
-                function: dist::stage,
-            },
+            call("cargo xtask dist --check", dist::stage),
         ],
     },
     Stage {
@@ -459,10 +456,7 @@ pub(crate) const STAGES: &[Stage] = &[
         counts_tests: false,
         silence_minutes: 5,
         beside: false,
-        steps: &[Step::Call {
-            what: "run each example (see examples.rs)",
-            function: examples::stage,
-        }],
+        steps: &[call("run each example (see examples.rs)", examples::stage)],
     },
     Stage {
         name: "tracy",
