@@ -83,7 +83,12 @@ pub(crate) struct ExperimentArguments {
     sensitivity: bool,
     /// Run with another value of something that was chosen, in its unit; the page
     /// and --json name them
-    #[arg(long, value_name = "NAME=NUMBER", requires = "name")]
+    #[arg(
+        long,
+        value_name = "NAME=NUMBER",
+        requires = "name",
+        conflicts_with = "all"
+    )]
     set: Option<String>,
     /// Run this part of the simulated ones alone, by its place: what --sensitivity does
     #[arg(long, value_name = "N", hide = true, requires = "name")]

@@ -28,15 +28,14 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     learnt: &[
         Lesson {
             text: "Under the article's kernel yielding achieves nothing ({002-b}): CFS takes the thread that \
-                   yields again until the other one is too far behind. The longest turn and the spread of \
-                   all follow from that ({002-l}, {002-n}); their number, mean and sum ({002-i}, {002-k}) \
-                   are put into the machine.",
+                   yields again until the other one is too far behind. The spread of all turns follows \
+                   from that ({002-n}); the longest one hangs on the kernel's tick, too. Their number, mean \
+                   and sum ({002-i}, {002-k}) are put into the machine.",
             rests_on: &[
                 ("002-b", Reproduced),
                 ("002-d", Reproduced),
                 ("002-i", Fitted),
                 ("002-k", Fitted),
-                ("002-l", Reproduced),
                 ("002-n", Reproduced),
             ],
         },
