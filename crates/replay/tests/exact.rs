@@ -209,3 +209,21 @@ fn a_nanosecond_is_seen() {
             .any(|(one, other)| one != other)
     );
 }
+
+/// Goal: a replay stays exact over many switches, among them sleeps that are over before they begin, since
+/// their thread lost its CPU when it had looked at the clock. Method: threads that work and sleep for short
+/// times beside two that always work, for two seconds.
+#[test]
+fn the_replay_of_many_switches_is_exact() {
+    let text = "about = 'many switches'\nmachine = 'vm-2'\npolicy = 'eevdf-6.18'\nuntil = '2 s'\n\
+                full-speed = true\n\
+                [[thread]]\nname = 'ping'\ncount = 6\nrepeat = 'forever'\n\
+                phases = [{ work = ['20 us', '200 us'] }, { sleep = ['100 us', '1 ms'] }]\n\
+                [[thread]]\nname = 'hog'\ncount = 2\nrepeat = 'forever'\nphases = [{ work = '3 ms' }]\n";
+    let scenario = Scenario::parse("many switches", text).unwrap();
+    let machine = Machine::named("vm-2").unwrap();
+    for seed in 1..4 {
+        let count = check(&scenario, &machine, "eevdf-6.18", seed).unwrap();
+        assert!(count > 20_000, "{count} switches");
+    }
+}

@@ -15,7 +15,7 @@ use policy::{Attr, Mask};
 use crate::config::SimConfig;
 use crate::kernel::{Kernel, TaskPhase};
 use crate::quiet;
-use crate::report::SimReport;
+use crate::report::{On, SimReport};
 use crate::run::ambient;
 use crate::run::engine::{Engine, Op, Shared};
 use crate::run::memory::SimAtomicU64;
@@ -200,6 +200,11 @@ impl Sim {
     /// says anything ([`SimConfig::hints`]).
     pub fn waits_for(&self, threads: &[usize]) {
         ambient::with(|engine| engine.say_waits(threads));
+    }
+
+    /// The calling thread gives its CPU away until this time, even if that is over.
+    pub(crate) fn leave_until(&self, time: Nanos) {
+        ambient::with(|engine| engine.block(On::Work, None, time));
     }
 
     /// The thread of this number, which sleeps, is woken by a timer at this time, if nothing else does so

@@ -13,6 +13,8 @@ impl Kernel {
     /// The running program waits for something, at most until then. Its stack has to be left.
     pub(crate) fn block(&mut self, on: On, until: Nanos) {
         let (me, now) = (self.me(), self.now);
+        // It may have lost its CPU since it looked at the clock: then its time is over already.
+        let until = until.max(now);
         let control = &mut self.tasks[me.index()];
         control.set_phase(TaskPhase::Blocked(on), now);
         control.until = until;

@@ -174,7 +174,7 @@ impl Actor {
                 Segment::Spin(on) => signals.spin(&sim, me, on),
                 Segment::Sleep { length, until } => {
                     let over = segments::wakes(end - left, *length, *until);
-                    sim.sleep_until(over.min(end));
+                    sim.leave_until(over.min(end));
                 }
                 Segment::Until(time) => sim.sleep_until(end.min(*time)),
                 Segment::Nice(nice) => signals.set_attr(&sim, me, Attr::nice(*nice)),
