@@ -25,6 +25,7 @@ mod idempotent;
 mod idle;
 mod interference;
 mod lanes;
+mod learned;
 mod live;
 mod overlapping;
 mod pinned;

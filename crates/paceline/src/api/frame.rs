@@ -9,7 +9,7 @@ use platform::{Atomic, Ordering, Os, Platform};
 
 use super::schedule::NewJob;
 use super::system::JobSystem;
-use crate::store::{JobId, Label, Name, Ticket};
+use crate::store::{JobId, Label, Name, Slot, Ticket};
 use crate::work::{Context, Shared};
 
 /// One turn of the program's main loop, from [`JobSystem::frame`](crate::JobSystem::frame) until it is
@@ -73,6 +73,9 @@ impl<'js, P: Platform> Frame<'js, P> {
         let deadline = start + Nanos::from(budget);
         shared.frame_begins(number, deadline);
         if let Ok(cx) = context {
+            if let Some(order) = shared.order.get() {
+                order.frame_begins(&cx, number, &label);
+            }
             cx.record(EventKind::FrameBegin, Ticket(number), deadline.0);
         }
         Frame {
@@ -101,7 +104,8 @@ impl<'js, P: Platform> Frame<'js, P> {
     #[track_caller]
     pub fn job(&self, name: impl Into<Name>) -> NewJob<'js, 'static, P> {
         let place = self.shared.place_of(self.number);
-        NewJob::outside(self.shared, name.into().as_str()).in_frame(place)
+        let job = NewJob::outside(self.shared, name.into().as_str());
+        job.in_frame(place).in_order_of(self.number)
     }
 
     /// Schedules a job of this frame that depends on nothing; its name is "job". As [`JobSystem::schedule`]
@@ -197,6 +201,17 @@ impl<'js, P: Platform> Frame<'js, P> {
     }
 }
 
+impl<P: Platform> NewJob<'_, '_, P> {
+    /// The job begins in the order of what hangs on it in the frame with this number, if that is learnt.
+    fn in_order_of(mut self, frame: u64) -> Self {
+        if self.shared().order.get().is_some() {
+            self.flags |= Slot::<P>::IS_RANKED;
+            self.frame_number = frame;
+        }
+        self
+    }
+}
+
 /// A frame says all that its job system says: [`job`](JobSystem::job), [`schedule`](JobSystem::schedule),
 /// [`event`](JobSystem::event), [`scope`](JobSystem::scope), [`over`](JobSystem::over),
 /// [`wait`](JobSystem::wait). The frame's end does not wait for its jobs.
@@ -229,6 +244,9 @@ impl<P: Platform> Drop for Frame<'_, P> {
         let context = shared.context();
         shared.frame_ends(context.as_ref().ok(), self.number);
         if let Ok(cx) = context {
+            if let Some(order) = shared.order.get() {
+                order.frame_ends(&cx, self.number);
+            }
             cx.thread.counters.frames.add(1);
             cx.thread.counters.frames_missed.add(u64::from(missed));
             if shared.is_recording() {

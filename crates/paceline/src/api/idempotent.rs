@@ -13,7 +13,7 @@ use crate::border::UserValue;
 use crate::error::{ScheduleError, or_panic};
 use crate::graph::{Driver, Failure};
 use crate::policy::{Grain, Tuning};
-use crate::store::{CancelToken, JobId, Label};
+use crate::store::{CancelToken, JobId, Label, Slot};
 use crate::work::{Context, OnEnd, Pieces, Repeat, RepeatEnd, Shared};
 
 /// The description of a job that may run twice, from [`NewJob::idempotent`].
@@ -297,7 +297,7 @@ impl<'a, P: Platform> NewJob<'a, 'static, P> {
     /// The description of a job that runs pieces of this one.
     fn participant(&self) -> NewJob<'a, 'static, P> {
         let mut job = self.completion();
-        (job.flags, job.inherits) = (self.flags, self.inherits);
+        (job.flags, job.inherits) = (self.flags & !Slot::<P>::IS_RANKED, self.inherits);
         (job.is_quiet, job.pin, job.token) = (self.is_quiet, self.pin, self.token);
         job
     }

@@ -44,6 +44,8 @@ pub struct NewJob<'a, 'body, P: Platform = Os> {
     pub(super) inherits: u32,
     /// The place of its frame.
     frame: FramePlace,
+    /// The number of its frame, if its flags say that it has a rank.
+    pub(super) frame_number: u64,
     /// No worker is woken for it.
     pub(super) is_quiet: bool,
     /// The number of the thread that it is pinned to, if its flags say so. Zero is none's.
@@ -140,6 +142,7 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
             flags: 0,
             inherits: LaneFlags::ALL,
             frame: FramePlace::Usual,
+            frame_number: 0,
             is_quiet: false,
             pin: 0,
             token: None,
@@ -483,6 +486,7 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
         let made = graph.make(&self.label, 0, Ticket::NONE);
         let (ticket, slot) = made.ok_or_else(|| graph.full())?;
         self.note_for_checks(&cx, ticket);
+        self.note_order(&cx, ticket);
         graph.wire(ticket, slot, after, cx.queue(), false)?;
         cx.publish(cx.queue(), false);
         Ok(JobId::new(cx.shared.id, ticket))

@@ -90,7 +90,16 @@ impl<P: Platform> NewJob<'_, '_, P> {
         Ok(JobId::new(cx.shared.id, job))
     }
 
-    /// Notes the token and the thread of a job that was made, and that is not published yet.
+    /// Notes the place of a new job, which is not published yet, in the order of its frame.
+    pub(super) fn note_order(&self, cx: &Context<'_, P>, job: Ticket) {
+        if self.flags & Slot::<P>::IS_RANKED != 0
+            && let Some(order) = cx.shared.order.get()
+        {
+            order.note(cx, self.frame_number, job, &self.after.tickets);
+        }
+    }
+
+    /// Notes the token, the thread and the rank of a job that was made, and that is not published yet.
     #[cold]
     fn keep_extras(
         &self,
@@ -102,6 +111,7 @@ impl<P: Platform> NewJob<'_, '_, P> {
         if let Some((token, keep)) = self.token {
             keep(cx, job, token);
         }
+        self.note_order(cx, job);
         if flags & Slot::<P>::IS_PINNED == 0 {
             return Ok(());
         }

@@ -139,11 +139,14 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
         self.driver.enqueue(job, queue);
     }
 
-    /// The same for a job of another lane, or one that is pinned to a thread.
+    /// The same for a job of another lane, with a rank, or pinned to a thread.
     #[cold]
     fn make_ready_elsewhere(self, job: Ticket, slot: &Slot<P>, flags: u32, queue: Queue) {
         if flags & Slot::<P>::IS_PINNED != 0 {
             return self.driver.hand_to_thread(job);
+        }
+        if flags & Slot::<P>::IS_RANKED != 0 {
+            self.driver.gets_rank(job, slot);
         }
         self.make_ready_here(job, slot);
         self.driver.enqueue_in_lane(job, queue);

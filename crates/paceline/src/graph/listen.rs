@@ -242,7 +242,7 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
             let wait_links = &mut local.wait_links;
             wait_links.given_up.insert(target, block);
             if wait_links.given_up.len() >= wait_links.sweep_at {
-                let is_open = |job: &Ticket| !self.slot(*job).has_ended(*job);
+                let is_open = |job: &Ticket, _: &u32| !self.slot(*job).has_ended(*job);
                 wait_links.given_up.retain(is_open);
                 wait_links.sweep_at = WaitLinks::SWEEP_AT.max(2 * wait_links.given_up.len());
             }

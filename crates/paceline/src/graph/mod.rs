@@ -121,6 +121,8 @@ pub(crate) trait Driver<P: Platform> {
     /// Hands a pinned job that may run to its thread. If that thread has left, the job becomes ready for all,
     /// to be called off.
     fn hand_to_thread(&self, job: Ticket);
+    /// A job with a rank is about to be ready: notes its rank in the slot.
+    fn gets_rank(&self, job: Ticket, slot: &Slot<P>);
     /// Announces the jobs that were put into a queue.
     fn publish(&self, queue: Queue);
     /// Wakes the thread on this thread slot, which is a listener.

@@ -122,10 +122,11 @@ impl<K: Key, V> Map<K, V> {
         value
     }
 
-    pub(crate) fn retain(&mut self, is_kept: impl Fn(&K) -> bool) {
+    pub(crate) fn retain(&mut self, is_kept: impl Fn(&K, &V) -> bool) {
         // From the end, so that the entry that takes a removed one's place has been asked about.
         for place in (0..self.entries.len()).rev() {
-            if !is_kept(&self.entries[place].0) {
+            let (key, value) = &self.entries[place];
+            if !is_kept(key, value) {
                 drop(self.remove_at(place));
             }
         }
@@ -317,9 +318,9 @@ mod tests {
                     }
                     5 | 6 => assert_eq!(map.remove(&key), model.remove(&key)),
                     _ if step % 64 == 0 => {
-                        let is_kept = |key: &(u8, u8)| key.0.is_multiple_of(2);
+                        let is_kept = |key: &(u8, u8), _: &_| key.0.is_multiple_of(2);
                         map.retain(is_kept);
-                        model.retain(|key, _| is_kept(key));
+                        model.retain(|key, value| is_kept(key, value));
                     }
                     _ => map.reserve(3),
                 }

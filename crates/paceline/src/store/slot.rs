@@ -218,8 +218,11 @@ impl<P: Platform> Slot<P> {
     pub(crate) const HAS_TOKEN: u32 = 1 << 18;
     /// One thread alone may run it: see `work/pinned.rs`.
     pub(crate) const IS_PINNED: u32 = 1 << 19;
+    /// A job of a frame whose jobs begin in the order of what hangs on them: see `work/order/frames.rs`.
+    pub(crate) const IS_RANKED: u32 = 1 << 23;
     /// The flags of jobs of which something is kept in a table beside the slots.
-    pub(crate) const HAS_EXTRAS: u32 = Slot::<P>::HAS_TOKEN | Slot::<P>::IS_PINNED;
+    pub(crate) const HAS_EXTRAS: u32 =
+        Slot::<P>::HAS_TOKEN | Slot::<P>::IS_PINNED | Slot::<P>::IS_RANKED;
     // Bits 8 and 16 are the lane of a job with a body, bits 17 and 25 the lane that it was raised to: see
     // `lane`.
     /// `parent` holds a scope or a job, and not the numbers of next links.
@@ -243,10 +246,11 @@ impl<P: Platform> Slot<P> {
     pub(crate) const IS_SCOPE: u32 = 1 << 12;
 
     /// Whether a ready job with these flags goes into a deque, as nearly all do: it was made in the normal
-    /// lane and is in it, and any thread may run it.
+    /// lane and is in it, any thread may run it, and it has no rank.
     #[inline(always)]
     pub(crate) fn goes_into_deque(flags: u32) -> bool {
-        flags & (LaneFlags::OF_JOB | Slot::<P>::IS_PINNED) == LaneFlags::NORMAL.0
+        let others = Slot::<P>::IS_PINNED | Slot::<P>::IS_RANKED;
+        flags & (LaneFlags::OF_JOB | others) == LaneFlags::NORMAL.0
     }
 
     /// Value of `place`: no thread slot has the job, or none has stored itself there yet.

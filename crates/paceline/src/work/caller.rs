@@ -12,7 +12,7 @@ use crate::graph::{Driver, Graph, GraphLocal};
 use crate::hooks::Hooks;
 use crate::queues::Queue;
 use crate::stats::Counters;
-use crate::store::Ticket;
+use crate::store::{Slot, Ticket};
 
 impl<P: Platform> Driver<P> for Context<'_, P> {
     #[inline(always)]
@@ -56,6 +56,12 @@ impl<P: Platform> Driver<P> for Context<'_, P> {
     fn hand_to_thread(&self, job: Ticket) {
         if let Some(pinned) = self.shared.pinned.get() {
             pinned.hand_over(self, job);
+        }
+    }
+
+    fn gets_rank(&self, job: Ticket, slot: &Slot<P>) {
+        if let Some(order) = self.shared.order.get() {
+            order.is_about_to_be_ready(job, slot);
         }
     }
 

@@ -13,6 +13,7 @@ mod future;
 pub(crate) mod hints;
 pub(crate) mod lanes;
 mod lending;
+pub(crate) mod order;
 #[cfg(feature = "trace")]
 mod own_rings;
 mod pinned;
@@ -41,6 +42,7 @@ pub use context::Context;
 pub(crate) use ending::EndOfSystem;
 pub(crate) use future::{FutureBody, Polled};
 pub(crate) use lanes::FramePlace;
+pub(crate) use order::MakeOrder;
 pub(crate) use range::{RangeTable, SharedRange};
 pub(crate) use repeat::{OnEnd, Pieces, Repeat, RepeatEnd};
 pub(crate) use report::{LongWaits, StuckSetting, Telling};

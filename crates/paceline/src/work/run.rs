@@ -145,9 +145,12 @@ impl<P: Platform> Context<'_, P> {
         }
     }
 
-    /// Tells a scheduler, and then the program's hook.
+    /// Tells the order of frames' jobs, a scheduler, and then the program's hook.
     #[cold]
     fn tell_body(&self, moment: JobMoment, job: Ticket, slot: &Slot<P>) {
+        if let Some(order) = self.shared.order.get() {
+            order.body_moment(self, moment, job, slot);
+        }
         let (hints, thread) = (&self.shared.hints, self.thread.index);
         if hints.is_on() {
             // Relaxed: a raise at this moment counts for the next look.

@@ -22,14 +22,14 @@ use super::workers::{Spawner, WorkerThreads};
 use crate::adapt::{Adapt, caches};
 use crate::border::Panics;
 use crate::graph::{Failures, Graph, Wakers};
-use crate::hooks::Hooks;
+use crate::hooks::{Hooks, JobMoment};
 use crate::limits::{JOBS_MAX, RECORDS_MAX};
 use crate::policy::{SpinPolicy, WaitRule, WakeCost};
 use crate::queues::{Idle, Injector, Queue};
 use crate::record::Recorder;
 use crate::stats::Stats;
 use crate::store::{
-    CancelToken, LINK_BLOCKS_MAX, Labels, LaneFlags, Links, Rank, Slab, Slot, Ticket,
+    CancelToken, LINK_BLOCKS_MAX, Label, Labels, LaneFlags, Links, Rank, Slab, Slot, Ticket,
 };
 
 /// What all threads share. (Programs know another [`Shared`](crate::Shared).)
@@ -46,12 +46,14 @@ pub(crate) struct SystemState<P: Platform> {
     pub(crate) idle: Idle<P>,
     pub(crate) injector: Injector<P>,
     pub(crate) lanes: Lanes<P>,
-    /// Made with the first token.
-    pub(crate) tokens: Late<Box<dyn TokenTable<P>>>,
     /// Made for the first thread that jobs are pinned to.
     pub(crate) pinned: Late<Box<dyn PinnedJobs<P>>>,
     /// Made with the first graph that begins first what holds up the rest, lane with a share, or frame.
     pub(crate) extra: Late<Box<dyn ExtraLanes<P>>>,
+    /// Made with the first token.
+    pub(crate) tokens: Late<Box<dyn TokenTable<P>>>,
+    /// Made with the job system, if jobs of frames begin in the order of what hangs on them.
+    pub(crate) order: Late<Box<dyn FrameOrder<P>>>,
     /// Made with the first idempotent job.
     pub(crate) repeats: Late<Box<dyn RepeatTable<P>>>,
     pub(crate) slow: Slow<P>,
@@ -138,6 +140,24 @@ pub(crate) trait RepeatTable<P: Platform>: Send + Sync {
     fn add_to(&self, total: &mut Stats);
 }
 
+/// What the jobs of frames hang on each other, as it was learnt; see `order/frames.rs`.
+pub(crate) trait FrameOrder<P: Platform>: Send + Sync {
+    /// A frame with this number begins.
+    fn frame_begins(&self, cx: &Context<'_, P>, number: u64, label: &Label);
+
+    /// It ends.
+    fn frame_ends(&self, cx: &Context<'_, P>, number: u64);
+
+    /// A frame has made this job, which comes after others and is not published yet: finds its rank.
+    fn note(&self, cx: &Context<'_, P>, frame: u64, job: Ticket, after: &[Ticket]);
+
+    /// Writes the rank of this job into its slot, where other threads look for it.
+    fn is_about_to_be_ready(&self, job: Ticket, slot: &Slot<P>);
+
+    /// A body, or a part of it, begins or has ended.
+    fn body_moment(&self, cx: &Context<'_, P>, moment: JobMoment, job: Ticket, slot: &Slot<P>);
+}
+
 /// What is called when a pinned job becomes ready.
 pub(crate) type ReadyHook = Arc<dyn Fn() + Send + Sync>;
 
@@ -208,6 +228,10 @@ pub(crate) trait ExtraLanes<P: Platform>: Send + Sync {
         cx: &Context<'_, P>,
         wanted: &mut dyn FnMut(Ticket) -> bool,
     ) -> Option<Ticket>;
+
+    /// A job of the normal lane, which may have a rank, is ready: queues it. It is announced, unless it went
+    /// into `queue`, as others do.
+    fn enqueue_by_rank(&self, cx: &Context<'_, P>, job: Ticket, queue: Queue);
 
     /// This thread does not take the next ticket from its deque: if it has kept one there, it goes into the
     /// queue.
@@ -311,9 +335,10 @@ impl<P: Platform> Shared<P> {
             idle,
             injector,
             lanes,
-            tokens: Late::empty(),
             pinned: Late::empty(),
             extra: Late::empty(),
+            tokens: Late::empty(),
+            order: Late::empty(),
             repeats: Late::empty(),
             slow,
             workers,

@@ -8,6 +8,7 @@ mod hooks;
 #[cfg(feature = "pools")]
 mod hosted;
 mod limits;
+mod order;
 mod ranges;
 #[cfg(feature = "report")]
 mod reports;
@@ -35,7 +36,7 @@ use crate::policy::{SpinPolicy, Tuning, WaitPolicy, WaitRule};
 use crate::queues::deque::RING_MAX;
 use crate::work::hints::HintSetting;
 use crate::work::shared::{Parts, Shared};
-use crate::work::{LongWaits, Spawner, StuckSetting};
+use crate::work::{LongWaits, MakeOrder, Spawner, StuckSetting};
 
 /// Settings of a job system; every one has a default.
 ///
@@ -80,6 +81,7 @@ pub struct Builder<P: Platform = Os> {
     stuck: StuckSetting,
     checks: bool,
     hints: HintSetting,
+    order: Option<MakeOrder<P>>,
     hooks: Hooks,
 }
 
@@ -168,6 +170,7 @@ impl<P: Platform> Builder<P> {
             stuck: StuckSetting::default(),
             checks: false,
             hints: HintSetting::default(),
+            order: None,
             hooks: Hooks::default(),
         }
     }
@@ -425,6 +428,9 @@ impl<P: Platform> Builder<P> {
             hints,
             platform: self.platform,
         });
+        if let Some(make) = self.order {
+            make(&shared);
+        }
         let mut system = JobSystem::from_shared(shared);
         system.listen(&stuck)?;
         if let Some(pattern) = &asked.trace {

@@ -4,6 +4,7 @@
 //! a lock, before the number of published chunks covers it. It stays until the end.
 
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 
 use platform::{Atomic, Lock, Memory, Ordering, SharedCell};
 
@@ -15,7 +16,8 @@ pub(crate) struct Chunks<M: Memory, T> {
 
 /// The pointers to the chunks, whatever their entries are.
 struct ChunkTable<M: Memory> {
-    chunks: Box<[M::Cell<*const ()>]>,
+    /// Dropped by the table's drop, or it would be done once more for each sort of entries.
+    chunks: ManuallyDrop<Box<[M::Cell<*const ()>]>>,
     /// How many chunks exist.
     published: M::AtomicU32,
     growth: M::Lock<()>,
@@ -57,9 +59,11 @@ impl<M: Memory> ChunkTable<M> {
         let bits = len.trailing_zeros();
         let chunks = (limit as usize).div_ceil(1 << bits);
         ChunkTable {
-            chunks: (0..chunks)
-                .map(|_| M::Cell::new(std::ptr::null()))
-                .collect(),
+            chunks: ManuallyDrop::new(
+                (0..chunks)
+                    .map(|_| M::Cell::new(std::ptr::null()))
+                    .collect(),
+            ),
             published: M::AtomicU32::new(0),
             growth: M::Lock::new(()),
             bits,
@@ -95,6 +99,8 @@ impl<M: Memory> Drop for ChunkTable<M> {
                     .with(|pointer| (self.drop_chunk)((*pointer).cast_mut(), 1 << self.bits));
             }
         }
+        // SAFETY: the pointers are not used again: this is their owner's drop.
+        unsafe { ManuallyDrop::drop(&mut self.chunks) };
     }
 }
 

@@ -1,21 +1,13 @@
-//! The order in which the ready nodes of a graph are begun: those with the longest way ahead first.
-//!
-//! The *rank* of a node is the time of its body and of the longest way behind it (the upward rank of HEFT:
-//! Topcuoglu, Hariri and Wu, 2002). Any order that leaves no thread idle beside a ready node takes less than
-//! twice as long as the best one (Graham, 1966), and a bad one does come near that: a chain that is begun
-//! last. The times are learned from the runs themselves.
-//!
-//! A rank has its price: the node passes through a queue that all threads share (`lanes/ranks.rs`). So only
-//! as many nodes get one as the run can pay for, and of these the ones with the least slack, which is the
-//! time that they could be put off without making the run longer.
+//! The order in which the ready nodes of a graph are begun: those with the longest way ahead first
+//! (`order/ways.rs`). The times are learned from the runs themselves.
 
 use event::Nanos;
 use platform::{Atomic, Ordering, Platform, SharedCell};
 
 use super::{Built, BuiltNode};
-use crate::policy::Tuning;
 use crate::store::Rank;
 use crate::work::context::Context;
+use crate::work::order::{JobWay, WayRanks};
 
 /// The first runs, and then one in so many, are timed.
 const FIRST_RUNS: u64 = 4;
@@ -25,7 +17,7 @@ const EVERY: u64 = 8;
 pub(super) struct Ranking {
     /// The nodes, each behind those that it comes after.
     order: Box<[u32]>,
-    nodes: Box<[Known]>,
+    nodes: Box<[JobWay]>,
     /// For a moment: the slacks of the nodes.
     slacks: Vec<Nanos>,
     /// Runs so far.
@@ -37,10 +29,11 @@ pub(super) struct Ranking {
 }
 
 impl Ranking {
-    fn new(order: &[usize]) -> Ranking {
+    /// `takes_turns`: by node, whether it goes through a queue when it is ready.
+    fn new(order: &[usize], takes_turns: impl Iterator<Item = bool>) -> Ranking {
         Ranking {
             order: order.iter().map(|&node| node as u32).collect(),
-            nodes: vec![Known::default(); order.len()].into(),
+            nodes: takes_turns.map(JobWay::unknown).collect(),
             slacks: Vec::with_capacity(order.len()),
             runs: 0,
             was_timed: false,
@@ -49,39 +42,13 @@ impl Ranking {
     }
 }
 
-#[derive(Clone, Copy, Default)]
-struct Known {
-    /// The time of the body that the ranks were made of.
-    time: Nanos,
-    /// That time, and the longest way behind it.
-    ahead: Nanos,
-    /// The longest way before it.
-    before: Nanos,
-}
-
-impl Known {
-    /// Learns that the body takes so long of late. Returns whether that is news: a change by less than an
-    /// eighth is noise, and to follow it would change the order from run to run.
-    fn learn(&mut self, recent: Nanos) -> bool {
-        let is_news = recent.0.abs_diff(self.time.0) > self.time.0 / 8;
-        if is_news {
-            self.time = recent;
-        }
-        is_news
-    }
-
-    /// The longest way through the graph that leads through this node.
-    fn way(&self) -> Nanos {
-        self.before + self.ahead
-    }
-}
-
 impl<'b, P: Platform> Built<'b, P> {
     /// Whether ready nodes are begun in the order of what hangs on them, from the next run on: then `order`
     /// has the nodes, each behind those that it comes after. For a caller that has the graph to itself.
     /// Allocates.
     pub(crate) fn set_ranked(&self, order: Option<&[usize]>) {
-        let ranking = order.map(|order| Box::new(Ranking::new(order)));
+        let takes_turns = || self.nodes.iter().map(BuiltNode::takes_turns);
+        let ranking = order.map(|order| Box::new(Ranking::new(order, takes_turns())));
         // SAFETY: no run is in progress: the caller has the graph to itself.
         unsafe { self.ranking.with_mut(|kept| *kept = ranking) };
         self.set_flag(Self::LEARNS, false);
@@ -134,59 +101,22 @@ impl<'b, P: Platform> Built<'b, P> {
     }
 
     fn set_ranks(&self, ranking: &mut Ranking) {
-        self.find_ways(ranking);
-        let slack_max = self.slack_max(ranking);
-        let longest = longest_way(ranking);
-        for (node, known) in self.nodes.iter().zip(&ranking.nodes) {
-            let slack = longest - known.way();
-            let is_ranked = node.takes_turns() && slack < slack_max;
-            let (rank, of_loops) = match Rank::of(known.ahead) {
-                _ if !is_ranked => (Rank::NONE, Rank::NONE),
-                rank if known.time >= Tuning::PIECE && slack.0 <= longest.0 / 16 => (rank, rank),
-                rank => (rank, Rank::NONE),
-            };
+        let Ranking {
+            order,
+            nodes,
+            slacks,
+            threads,
+            ..
+        } = ranking;
+        let order = || order.iter().copied();
+        let ranks = WayRanks::find(nodes, order, |node| self.behind(node), slacks, *threads);
+        for (node, known) in self.nodes.iter().zip(&*nodes) {
+            let (rank, hurries) = ranks.of(known);
+            let of_loops = if hurries { rank } else { Rank::NONE };
             // Relaxed, both: published with the nodes of the run.
             node.rank.store(rank.0, Ordering::Relaxed);
             node.rank_of_loops.store(of_loops.0, Ordering::Relaxed);
         }
-    }
-
-    /// The longest ways before and behind each node.
-    fn find_ways(&self, ranking: &mut Ranking) {
-        let nodes = &mut ranking.nodes;
-        for &node in ranking.order.iter().rev() {
-            let behind = self.behind(node).map(|next| nodes[next as usize].ahead);
-            let behind = behind.max().unwrap_or(Nanos::ZERO);
-            let known = &mut nodes[node as usize];
-            known.ahead = known.time + behind;
-            known.before = Nanos::ZERO;
-        }
-        for &node in &ranking.order {
-            let known = nodes[node as usize];
-            for next in self.behind(node) {
-                let next = &mut nodes[next as usize];
-                next.before = next.before.max(known.before + known.time);
-            }
-        }
-    }
-
-    /// The nodes with less slack than this get a rank.
-    fn slack_max(&self, ranking: &mut Ranking) -> Nanos {
-        let longest = longest_way(ranking);
-        let known = ranking.nodes.iter().zip(&self.nodes);
-        let known = known.filter(|(_, node)| node.takes_turns());
-        let (mut work, slacks) = (0, &mut ranking.slacks);
-        slacks.clear();
-        slacks.extend(known.map(|(known, _)| {
-            work += known.time.0;
-            longest - known.way()
-        }));
-        let price = Tuning::RANK.0.max(ranking.threads * Tuning::RANK_TURN.0);
-        let affordable = usize::try_from(work / price).unwrap_or(usize::MAX);
-        if affordable >= slacks.len() {
-            return Nanos::MAX;
-        }
-        *slacks.select_nth_unstable(affordable).1
     }
 }
 
@@ -195,9 +125,4 @@ impl<P: Platform> BuiltNode<'_, P> {
     fn takes_turns(&self) -> bool {
         self.has_body && !self.is_on_main
     }
-}
-
-fn longest_way(ranking: &Ranking) -> Nanos {
-    let ways = ranking.nodes.iter().map(|known| known.ahead);
-    ways.max().unwrap_or(Nanos::ZERO)
 }

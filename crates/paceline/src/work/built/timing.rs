@@ -2,6 +2,8 @@
 
 use event::Nanos;
 
+use crate::work::order::mean_of_late;
+
 /// The times of a node's body, of the runs that were timed.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Timing {
@@ -9,8 +11,7 @@ pub(crate) struct Timing {
     pub(crate) last: Nanos,
     pub(crate) total: Nanos,
     pub(crate) worst: Nanos,
-    /// The mean of late, of the runs that were timed for the order as well: each counts a quarter, and what
-    /// came before it the rest.
+    /// The mean of late, of the runs that were timed for the order as well.
     pub(super) recent: Nanos,
 }
 
@@ -25,10 +26,7 @@ impl Timing {
 
     #[inline]
     pub(super) fn learn(&mut self, time: Nanos) {
-        self.recent = match self.recent {
-            Nanos::ZERO => time,
-            recent => Nanos(recent.0 - recent.0 / 4 + time.0 / 4),
-        };
+        self.recent = mean_of_late(self.recent, time);
     }
 
     /// The mean, or nothing if the node has not run.

@@ -69,6 +69,10 @@ impl<P: Platform> ExtraLanes<P> for Extra<P> {
         self.ranked.take_best_if(cx.rank_of_newest(), wanted)
     }
 
+    fn enqueue_by_rank(&self, cx: &Context<'_, P>, job: Ticket, queue: Queue) {
+        cx.enqueue_by_rank(job, queue);
+    }
+
     fn queue_kept(&self, cx: &Context<'_, P>) {
         if cx.rank_of_newest() != Rank::NONE {
             cx.queue_newest();

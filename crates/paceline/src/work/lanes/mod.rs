@@ -108,7 +108,10 @@ impl<P: Platform> Context<'_, P> {
     /// Queues a ready job in the normal lane or a more urgent one. In the normal one the caller announces it.
     pub(crate) fn enqueue_in(&self, lane: LaneFlags, job: Ticket, queue: Queue) {
         match lane {
-            LaneFlags::NORMAL => self.enqueue(job, queue),
+            LaneFlags::NORMAL => match self.extra_lanes() {
+                Some(extra) => extra.enqueue_by_rank(self, job, queue),
+                None => self.enqueue(job, queue),
+            },
             _ => self.enqueue_in_front(job),
         }
     }

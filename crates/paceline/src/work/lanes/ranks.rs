@@ -1,4 +1,4 @@
-//! Jobs with a rank: those of graphs that begin first what holds up the rest (`built/ranking.rs`).
+//! Jobs with a rank: those of graphs and frames that begin first what holds up the rest (`order`).
 //!
 //! They are of the normal lane, and go before all others of it, in an order that all threads share: the
 //! greatest rank first. The thread that makes several of them ready announces them together. If it is a
@@ -16,14 +16,46 @@ use super::looks_for_raise;
 use crate::queues::{Fenced, Queue};
 use crate::store::{LaneFlags, Rank, Ticket};
 use crate::work::context::Context;
+use crate::work::thread_slot::ThreadKind;
 
 impl<P: Platform> Context<'_, P> {
     /// Puts a job with a rank, which is ready, into the queue. [`Context::announce_ranked`] announces it.
     pub(crate) fn queue_ranked(&self, job: Ticket, rank: Rank) {
         match self.extra_lanes() {
             Some(extra) => extra.push(job, rank),
-            None => unreachable!("the graph has made the queue"),
+            None => unreachable!("the queue was made before the rank"),
         }
+    }
+
+    /// A job of the normal lane is ready. If it has a rank it goes into the queue and is announced, unless
+    /// this is a worker that is about to take its next ticket: that keeps the best one.
+    pub(super) fn enqueue_by_rank(&self, job: Ticket, queue: Queue) {
+        let mut other = (self.rank_of(job), job);
+        if other.0 != Rank::NONE {
+            let takes_next = !self.is_called_back() && self.thread.kind != ThreadKind::Guest;
+            if queue == Queue::Inbox || !takes_next {
+                return self.queue_one_ranked(other);
+            }
+            let kept = self.rank_of_newest();
+            if kept >= other.0 {
+                return self.queue_one_ranked(other);
+            }
+            if kept != Rank::NONE
+                && let Some(ticket) = self.thread.deque.take_newest()
+            {
+                self.own(|own| own.fresh = own.fresh.saturating_sub(1));
+                other = (kept, ticket);
+            }
+        }
+        self.enqueue(job, queue);
+        if other.1 != job {
+            self.queue_one_ranked(other);
+        }
+    }
+
+    fn queue_one_ranked(&self, (rank, job): (Rank, Ticket)) {
+        self.queue_ranked(job, rank);
+        self.announce_ranked(1, job);
     }
 
     /// Announces so many jobs that were put into the queue: the parts of a scope, which no wait can name and
