@@ -38,6 +38,10 @@ fn bad_usage_is_one_line_and_exit_code_2() {
             "make it first",
         ),
         (&["--all", "--doc", "Cargo.toml"], "make it first"),
+        (&["virtual-slice", "--set", "slice=1"], "there are: unit, "),
+        (&["virtual-slice", "--set", "unit=long"], "unit is 1 ms"),
+        (&["--all", "--set", "unit=2"], "--set"),
+        (&["virtual-slice", "--real", "--sensitivity"], "--real"),
     ] {
         let run = paceline(line);
         let err = String::from_utf8_lossy(&run.stderr);
@@ -95,7 +99,9 @@ fn a_run_in_all_its_forms() {
     assert!(read("virtual-slice-schedules.svg").contains("</svg>"));
     let page = read("virtual-slice.md");
     for part in [
-        "## Question",
+        "Does a slice made of what a task promises",
+        "## What was only chosen",
+        "nothing of it was varied",
         "004-e",
         "**contradicted**",
         "virtual-slice-frames.svg",
@@ -103,4 +109,32 @@ fn a_run_in_all_its_forms() {
     ] {
         assert!(page.contains(part), "{part} is missing in {page}");
     }
+}
+
+/// Goal: with --sensitivity a claim says in how many settings it holds, each run in a process of its own,
+/// and depends on what turns it over. Method: the quickest experiment; a claim that hangs on nothing, one
+/// that hangs on values and holds, and one that a value turns over.
+#[test]
+fn what_was_only_chosen_is_varied() {
+    let out = fine(&[
+        "rtos-priorities",
+        "--quick",
+        "--sim",
+        "--sensitivity",
+        "--json",
+    ]);
+    let report: Value = serde_json::from_str(&out).unwrap();
+    let claims = report["claims"].as_array().unwrap();
+    let of = |id: &str| claims.iter().find(|claim| claim["id"] == id).unwrap();
+    assert_eq!(
+        (&of("003-m")["settings"], &of("003-m")["ok"]),
+        (&1.into(), &true.into())
+    );
+    let holds = of("003-i");
+    assert_eq!(
+        (&holds["settings"], &holds["holds_in"]),
+        (&8.into(), &8.into())
+    );
+    assert_eq!(of("003-p")["verdict"], "depends");
+    assert_eq!(report["sensitivity"], true);
 }
