@@ -2,8 +2,8 @@
 //!
 //! [`Program::of`] turns a recording's threads into segments: work (the time that they ran, times the speed
 //! of the CPU), waits for the threads that woke them at the points of their work where they did, and sleeps
-//! that a timer ended. [`play`] runs it on a simulated machine. First as it was: the differences to the
-//! recording ([`Compared`]) say how far the answer to a change can be trusted. Then with a [`Change`].
+//! that a timer ended. [`play()`] runs it on a simulated machine. First as it was: the differences to the
+//! recording ([`Difference`]) say how far the answer to a change can be trusted. Then with a [`Change`].
 //!
 //! Invariants
 //! - What a recording does not hold is in [`Program::assumed`], in words.
