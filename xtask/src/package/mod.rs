@@ -41,7 +41,8 @@ const COMMANDS: &[(&str, &str)] = &[
         "the shipped examples",
     ),
     (
-        "cargo test --doc --package stranger --package paceline-event --package paceline-platform",
+        "cargo test --doc --features stranger/all --package stranger --package paceline-event \
+         --package paceline-platform",
         "the examples in the documentation and the READMEs",
     ),
     (

@@ -13,6 +13,9 @@ const PROGRAM: &str = "xtask/stranger/main.rs";
 /// The stranger's package, in the folder of that name.
 const STRANGER: &str = "stranger";
 
+/// The feature of the stranger's package that switches all features of `paceline` on.
+const ALL: &str = "all";
+
 /// Writes a workspace of the unpacked packages and the stranger's into this folder. `used`: `paceline` and
 /// the packages that it depends on.
 pub(super) fn write(root: &Path, folder: &Path, used: &[&Package]) -> Result<(), String> {
@@ -68,11 +71,16 @@ fn workspace(used: &[&Package]) -> String {
     )
 }
 
+/// The program has the default features of `paceline`, as nearly everybody has. Its feature [`ALL`] has the
+/// others, too: the documentation shows what is behind them.
 fn manifest(paceline: &Package) -> String {
+    let names = paceline.features.keys().filter(|name| *name != "default");
+    let features: Vec<String> = names.map(|name| format!("\"{PACELINE}/{name}\"")).collect();
     format!(
         "[package]\nname = \"{STRANGER}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
-         [dependencies]\n{PACELINE} = \"{}\"\n",
-        paceline.version
+         [dependencies]\n{PACELINE} = \"{}\"\n\n[features]\n{ALL} = [{}]\n",
+        paceline.version,
+        features.join(", ")
     )
 }
 
