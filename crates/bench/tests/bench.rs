@@ -119,7 +119,7 @@ fn a_changed_environment_is_told() {
         results.filter_map(|one| one["case"].as_str()).collect();
     assert_eq!(
         cases.into_iter().collect::<Vec<_>>(),
-        ["mean", "missed", "p99"]
+        ["CPU time", "mean", "missed", "p99"]
     );
 }
 
