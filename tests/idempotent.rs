@@ -263,7 +263,8 @@ fn a_job_that_does_not_run_says_why() {
     assert_eq!(Arc::strong_count(&owned), 1);
 }
 
-/// Goal: an empty loop is over when what it depends on is. Method: one after an event.
+/// Goal: an empty loop is over when what it depends on is, and is called off as any other. Method: one after
+/// an event, one with a token.
 #[test]
 fn an_empty_loop_ends() {
     let js = Builder::new().workers(1).build().unwrap();
@@ -273,6 +274,11 @@ fn an_empty_loop_ends() {
     assert!(!job.is_done());
     gate.complete();
     assert!(job.wait().is_empty());
+    let token = CancelToken::new();
+    token.cancel();
+    let job = js.job("off").cancelled_by(&token).idempotent();
+    let error = job.map(5..5, |item| item).try_wait().unwrap_err();
+    assert!(matches!(error, WaitError::CalledOff { .. }), "{error}");
 }
 
 /// Goal: without workers the waiting thread runs all pieces, and a job system that ends with such jobs left

@@ -7,11 +7,7 @@ use platform::{Atomic, Ordering, Platform, SharedCell};
 use super::{Built, BuiltNode};
 use crate::store::Rank;
 use crate::work::context::Context;
-use crate::work::order::{JobWay, WayRanks};
-
-/// The first runs, and then one in so many, are timed.
-const FIRST_RUNS: u64 = 4;
-const EVERY: u64 = 8;
+use crate::work::order::{JobWay, WayRanks, is_timed_after};
 
 /// What is known of the times of a graph's nodes.
 pub(super) struct Ranking {
@@ -95,7 +91,7 @@ impl<'b, P: Platform> Built<'b, P> {
             self.set_ranks(ranking);
             cx.note_ranks();
         }
-        ranking.was_timed = ranking.runs < FIRST_RUNS || ranking.runs.is_multiple_of(EVERY);
+        ranking.was_timed = is_timed_after(ranking.runs);
         self.set_flag(Self::LEARNS, ranking.was_timed);
         ranking.runs += 1;
     }

@@ -14,7 +14,7 @@ use event::Nanos;
 use platform::{Atomic, Lock, Ordering, Platform};
 use smallvec::SmallVec;
 
-use super::{JobWay, WayRanks, mean_of_late};
+use super::{JobWay, WayRanks, is_timed_after, mean_of_late};
 use crate::hooks::JobMoment;
 use crate::store::{Chunks, Key, Label, LabelId, Map, Rank, Slab, Slot, Ticket};
 use crate::work::context::Context;
@@ -22,10 +22,6 @@ use crate::work::shared::{FrameOrder, Shared};
 
 /// Makes the order of a new job system.
 pub(crate) type MakeOrder<P> = fn(&Shared<P>);
-
-/// The first frames of a name, and then one in so many, are timed.
-const FIRST_FRAMES: u64 = 4;
-const EVERY: u64 = 8;
 
 /// A job that so many frames of its name were without is forgotten.
 const FORGET_AFTER: u64 = 64;
@@ -91,7 +87,6 @@ struct FrameInFlight {
 struct FrameJob {
     key: JobKey,
     job: Ticket,
-    has_body: bool,
     /// The numbers of the jobs before it, as far as they are of this frame.
     after: SmallVec<[u32; 4]>,
     begun: Option<Nanos>,
@@ -122,7 +117,6 @@ impl KnownFrames {
         frame.jobs.push(FrameJob {
             key,
             job,
-            has_body: false,
             after,
             begun: None,
             ended: Nanos::ZERO,
@@ -144,10 +138,7 @@ impl KnownFrames {
             return;
         };
         match moment {
-            JobMoment::Begin => {
-                job.has_body = true;
-                job.begun.get_or_insert(now);
-            }
+            JobMoment::Begin => _ = job.begun.get_or_insert(now),
             JobMoment::End => job.ended = now,
         }
     }
@@ -195,7 +186,7 @@ impl NamedFrames {
         known.frame = frame;
         if let Some(begun) = job.begun.filter(|&begun| begun <= job.ended) {
             known.recent = mean_of_late(known.recent, job.ended - begun);
-            known.way.takes_turns = job.has_body;
+            known.way.takes_turns = true; // It has a body.
             known.way.learn(known.recent);
         }
         known.way
@@ -218,7 +209,7 @@ impl<P: Platform> FrameOrder<P> for LearnedOrder<P> {
         let name = cx.graph().label_number(label);
         let is_timed = self.known.with(|known| {
             let named = known.names.get_or_insert(name, NamedFrames::default());
-            let is_timed = named.begun < FIRST_FRAMES || named.begun.is_multiple_of(EVERY);
+            let is_timed = is_timed_after(named.begun);
             named.begun += 1;
             known.in_flight.push(FrameInFlight {
                 number,

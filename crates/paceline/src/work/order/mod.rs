@@ -5,4 +5,4 @@ mod frames;
 mod ways;
 
 pub(crate) use frames::MakeOrder;
-pub(crate) use ways::{JobWay, WayRanks, mean_of_late};
+pub(crate) use ways::{JobWay, WayRanks, is_timed_after, mean_of_late};

@@ -51,6 +51,13 @@ impl JobWay {
     }
 }
 
+/// Whether a run, or a frame, is timed that comes after so many: the first four, and then one in eight.
+pub(crate) fn is_timed_after(runs: u64) -> bool {
+    const FIRST: u64 = 4;
+    const EVERY: u64 = 8;
+    runs < FIRST || runs.is_multiple_of(EVERY)
+}
+
 /// The mean of late: the last time counts a quarter, and what came before it the rest.
 pub(crate) fn mean_of_late(recent: Nanos, time: Nanos) -> Nanos {
     match recent {

@@ -109,6 +109,9 @@ impl<P: Platform, R: Send, F: Fn(Range<usize>) -> R> Pieces<P, R, F> {
 
     /// Runs pieces until none is left that no thread has begun. Returns how many drops panicked.
     pub(crate) fn take_part(&self, platform: &P) -> u64 {
+        if self.pieces.is_empty() {
+            self.end(RepeatEnd::Done(Vec::new()));
+        }
         let Some(runner) = self.enter(platform) else {
             return 0; // There are words for no more.
         };
@@ -287,11 +290,7 @@ impl<P: Platform, R: Send, F> Pieces<P, R, F> {
 
 impl<P: Platform, R: Send, F> Drop for Pieces<P, R, F> {
     fn drop(&mut self) {
-        // A job without pieces has none that is left.
-        self.end(match self.pieces.len() {
-            0 => RepeatEnd::Done(Vec::new()),
-            _ => RepeatEnd::Gone,
-        });
+        self.end(RepeatEnd::Gone);
     }
 }
 
