@@ -54,7 +54,7 @@ impl Progress {
         let template = match self.total {
             // The total is not known.
             0 => "{msg} {pos}, {elapsed} so far",
-            _ => "{msg} {wide_bar} {pos}/{len} {eta} left",
+            _ => "{msg} {wide_bar} {pos}/{len} {per_sec} {eta} left",
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);

@@ -58,6 +58,11 @@ const TABLE: &[Row] = &[
         upward: 0,
     },
     Row {
+        name: "fleet",
+        circle: 4,
+        upward: 0,
+    },
+    Row {
         name: "workload",
         circle: 4,
         upward: 0,

@@ -24,6 +24,7 @@ const CAPI: &str = "paceline-capi";
 const POLICY: &str = "paceline-policy";
 const SIM: &str = "paceline-sim";
 const REPLAY: &str = "paceline-replay";
+const FLEET: &str = "paceline-fleet";
 const WORKLOAD: &str = "paceline-workload";
 const MEASURE: &str = "paceline-measure";
 const TRACE: &str = "paceline-trace";
@@ -38,7 +39,7 @@ const PROFILERS: &str = "paceline-profilers";
 const RUNTIMES: &str = "paceline-runtimes";
 
 const PRODUCT: &[&str] = &[
-    EVENT, PLATFORM, PACELINE, POLICY, SIM, REPLAY, WORKLOAD, MEASURE, TRACE, CONSOLE,
+    EVENT, PLATFORM, PACELINE, POLICY, SIM, REPLAY, FLEET, WORKLOAD, MEASURE, TRACE, CONSOLE,
 ];
 
 /// The crates in data-flow order. A crate that is not here is an error: it gets its row together with its
@@ -100,6 +101,13 @@ const TABLE: &[Row] = &[
         may: &[EVENT, POLICY, SIM, TRACE],
         dev: &[TESTKIT, SIM],
         outside: 0,
+    },
+    // It knows no simulator: what runs a point is its caller's.
+    Row {
+        name: FLEET,
+        may: &[EVENT, PLATFORM, PACELINE, TRACE],
+        dev: &[TESTKIT],
+        outside: ANY,
     },
     Row {
         name: WORKLOAD,

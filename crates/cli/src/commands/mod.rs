@@ -5,6 +5,7 @@ mod bench;
 mod convert;
 mod diagnose;
 mod experiment;
+mod fleets;
 mod frames;
 mod record;
 mod simulate;
@@ -38,6 +39,8 @@ enum Command {
     Record(record::RecordArguments),
     Simulate(simulate::SimulateArguments),
     Experiment(experiment::ExperimentArguments),
+    Fleet(fleets::FleetArguments),
+    Sweep(fleets::SweepArguments),
     Topology(topology::TopologyArguments),
     Convert(convert::ConvertArguments),
     #[command(hide = true, disable_help_flag = true)]
@@ -56,6 +59,8 @@ pub(crate) fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Result<
         Some(Command::Record(arguments)) => record::run(arguments),
         Some(Command::Simulate(arguments)) => simulate::run(arguments),
         Some(Command::Experiment(arguments)) => experiment::run(arguments),
+        Some(Command::Fleet(arguments)) => fleets::run_fleet(arguments),
+        Some(Command::Sweep(arguments)) => fleets::run_sweep(arguments),
         Some(Command::Topology(arguments)) => topology::run(arguments),
         Some(Command::Convert(arguments)) => convert::run(arguments),
         Some(Command::Bench(arguments)) => Err(bench::elsewhere(&arguments)),

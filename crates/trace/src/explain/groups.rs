@@ -292,7 +292,12 @@ impl<'t> Groups<'t> {
 }
 
 /// A name with `*` in place of each of its numbers, so that it is a pattern of all like it.
-fn without_numbers(name: &str) -> String {
+///
+/// ```
+/// use paceline_trace::explain::without_numbers;
+/// assert_eq!(without_numbers("Choreographer#doFrame 123"), "Choreographer#doFrame *");
+/// ```
+pub fn without_numbers(name: &str) -> String {
     let mut told = String::new();
     let mut digits = false;
     for letter in name.trim().chars() {

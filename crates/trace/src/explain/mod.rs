@@ -32,7 +32,7 @@ pub use answer::{
 };
 pub use compare::{Compared, Comparison, Difference, compare};
 pub use enders::{Ender, LockWaits, SpinWait, ender, spin_waits};
-pub use groups::{Factor, Group, InCommon, Member, Role, Slow};
+pub use groups::{Factor, Group, InCommon, Member, Role, Slow, without_numbers};
 pub use selection::Selection;
 pub use waits::names;
 pub use words::names_frame;

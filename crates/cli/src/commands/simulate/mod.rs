@@ -11,6 +11,7 @@ mod kept;
 pub(super) mod library;
 pub(super) use library::unknown;
 mod page;
+mod point;
 mod program;
 mod recording;
 mod report;
@@ -23,6 +24,7 @@ use clap::Args;
 use console::{Failure, help, output};
 use platform::SchedParams;
 
+pub(super) use self::point::PointRunner;
 use self::run::{Job, SimulationOutcome};
 use super::values::{Workers, workers};
 
@@ -215,6 +217,7 @@ impl SimulateArguments {
             steps: self.steps,
             trace: self.trace,
             report: self.report,
+            is_shown: true,
             scenario,
         })
     }

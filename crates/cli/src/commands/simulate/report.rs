@@ -10,9 +10,11 @@ use measure::Times;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sim::machine::ClusterUse;
+use sim::scenario::Ran;
 use sim::{Machine, Perturb, SimConfig, ThreadReport};
 
 use super::checks::Check;
+use super::frames::ProgramFindings;
 use super::library::{List, assumed};
 use super::recording::TracedRun;
 use super::run::{Job, SimulationOutcome};
@@ -125,7 +127,7 @@ pub(super) fn json<'a>(job: &'a Job, outcome: &'a SimulationOutcome) -> Simulate
         trace_hash: format!("{:016x}", report.trace_hash),
         makespan_ns: report.now.0,
         events: report.events,
-        energy_uj: energy(job, outcome),
+        energy_uj: energy(job, &outcome.ran),
         threads: report.threads.iter().enumerate().map(thread).collect(),
         frame_ns: frames(outcome),
         spans: spans(job, outcome),
@@ -154,8 +156,8 @@ fn knows_power(job: &Job) -> impl Iterator<Item = bool> {
 }
 
 /// The energy of all clusters, if it is known of all.
-fn energy(job: &Job, outcome: &SimulationOutcome) -> Option<u64> {
-    let clusters = outcome.ran.report.clusters.iter();
+pub(super) fn energy(job: &Job, ran: &Ran) -> Option<u64> {
+    let clusters = ran.report.clusters.iter();
     knows_power(job)
         .all(|knows| knows)
         .then(|| clusters.map(|cluster| cluster.microjoules).sum())
@@ -165,32 +167,47 @@ fn busy(cluster: &ClusterUse) -> Nanos {
     Nanos(cluster.busy.iter().map(|(_, time)| time.0).sum())
 }
 
-/// How long frames took: those of the program, or the spans with that name.
 fn frames(outcome: &SimulationOutcome) -> Option<Times> {
-    let of_program = outcome.told.frames.iter();
-    let mut lengths: Vec<u64> = of_program.map(|(begin, end)| (*end - *begin).0).collect();
-    let spans = outcome.ran.measured.iter();
-    let spans = spans.filter(|measured| measured.name == FRAME);
-    lengths.extend(spans.map(|measured| (measured.end - measured.begin).0));
+    let lengths = frame_lengths(&outcome.ran, &outcome.told);
     (!lengths.is_empty()).then(|| Times::of(&lengths))
 }
 
-/// The measured spans, by thread and name.
-fn spans(job: &Job, outcome: &SimulationOutcome) -> Vec<Span> {
+/// How long frames took: those of the program, or the spans with that name.
+pub(super) fn frame_lengths(ran: &Ran, told: &ProgramFindings) -> Vec<u64> {
+    let of_program = told.frames.iter();
+    let mut lengths: Vec<u64> = of_program.map(|(begin, end)| (*end - *begin).0).collect();
+    let spans = ran.measured.iter();
+    let spans = spans.filter(|measured| measured.name == FRAME);
+    lengths.extend(spans.map(|measured| (measured.end - measured.begin).0));
+    lengths
+}
+
+/// The lengths of what was measured, by thread and name.
+pub(super) fn span_lengths<'a>(
+    job: &Job,
+    ran: &'a Ran,
+    told: &ProgramFindings,
+) -> BTreeMap<(usize, &'a str), Vec<u64>> {
     let mut lengths: BTreeMap<(usize, &str), Vec<u64>> = BTreeMap::new();
     let main = job.first_threads();
-    let frames = outcome.told.frames.iter().map(|&span| (FRAME, span));
-    let rounds = outcome.told.rounds.iter().map(|&span| ("all rounds", span));
+    let frames = told.frames.iter().map(|&span| (FRAME, span));
+    let rounds = told.rounds.iter().map(|&span| ("all rounds", span));
     for (name, (begin, end)) in frames.chain(rounds) {
         let of = lengths.entry((main, name)).or_default();
         of.push((end - begin).0);
     }
-    for measured in &outcome.ran.measured {
+    for measured in &ran.measured {
         let of = lengths
             .entry((measured.thread, &measured.name))
             .or_default();
         of.push((measured.end - measured.begin).0);
     }
+    lengths
+}
+
+/// The measured spans, by thread and name.
+fn spans(job: &Job, outcome: &SimulationOutcome) -> Vec<Span> {
+    let lengths = span_lengths(job, &outcome.ran, &outcome.told);
     let threads = &outcome.ran.report.threads;
     let span = |((thread, name), lengths): ((usize, &str), Vec<u64>)| Span {
         thread: threads[thread].name.clone(),

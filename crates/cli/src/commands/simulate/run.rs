@@ -40,6 +40,8 @@ pub(super) struct Job {
     pub(super) report: Option<PathBuf>,
     /// The command that does it again.
     pub(super) replay: String,
+    /// Whether it shows how far it has come.
+    pub(super) is_shown: bool,
 }
 
 /// The outcome.
@@ -180,7 +182,7 @@ impl Job {
 
     /// Finds errors that would otherwise show too late: CPUs that are not there, threads that are too many or
     /// that the policy does not take, a program with an error.
-    fn check(&self) -> Result<(), Failure> {
+    pub(super) fn check(&self) -> Result<(), Failure> {
         self.program().map_err(Failure::Usage)?;
         // Job systems obey it, simulated ones as well.
         if let Some(text) = std::env::var_os("PACELINE_WAIT") {
@@ -228,23 +230,21 @@ impl Job {
         let told = RefCell::new(ProgramFindings::default());
         let mut program = self.program().map_err(Failure::Usage)?;
         let config = self.config(keep);
-        let ran = with_progress(config.until, |begun| {
-            run_watched(
-                &self.scenario,
-                config,
-                |sim| {
-                    // The reader of the progress may be gone.
-                    let _ = begun.send(sim.clone());
-                },
-                |sim| match program.take() {
-                    Some(Program::Frames(what)) => {
-                        frames::run(sim, what, keep == Keep::All, &told);
-                    }
-                    Some(Program::Barrier(what)) => barrier(sim, &what, &told),
-                    None => {}
-                },
-            )
-        });
+        let until = config.until;
+        let beside = |sim: &Sim| match program.take() {
+            Some(Program::Frames(what)) => frames::run(sim, what, keep == Keep::All, &told),
+            Some(Program::Barrier(what)) => barrier(sim, &what, &told),
+            None => {}
+        };
+        let ran = if self.is_shown {
+            with_progress(until, |begun| {
+                // The reader of the progress may be gone.
+                let watch = |sim: &Sim| drop(begun.send(sim.clone()));
+                run_watched(&self.scenario, config, watch, beside)
+            })
+        } else {
+            run_watched(&self.scenario, config, |_| {}, beside)
+        };
         Ok((ran, told.into_inner()))
     }
 }

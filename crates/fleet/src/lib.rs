@@ -1,0 +1,20 @@
+//! Many traces and many simulated runs as tables, on all cores, to be continued.
+#![doc = include_str!("guide.md")]
+#![forbid(unsafe_code)]
+
+mod error;
+mod set;
+mod sweep;
+mod table;
+mod traces;
+mod work;
+
+pub use error::FleetError;
+pub use set::{DataSet, Failed, Kind, Part, Unit};
+pub use sweep::{Figures, Outcome, Point, SpanFigures, Sweep, unit_of_point};
+pub use table::{Rows, Table, TableName, Value, concat};
+pub use traces::{
+    LabelPattern, Labels, TraceFile, TraceOptions, Traces, broken_trace, find, unit_of_bytes,
+    unit_of_file,
+};
+pub use work::{Done, Watch, Worked, run};
