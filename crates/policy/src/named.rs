@@ -39,6 +39,11 @@ pub const CATALOGUE: &[Entry] = &[
         make: linux::eevdf_6_18,
     },
     Entry {
+        name: "eevdf-6.18-hrtick",
+        about: "the same with HRTICK, as some builds have it: a timer ends slices, and not the next tick",
+        make: linux::eevdf_6_18_hrtick,
+    },
+    Entry {
         name: "eevdf-6.6",
         about: "Linux 6.6, the first with EEVDF: a yield postpones the deadline and nothing else",
         make: linux::eevdf_6_6,

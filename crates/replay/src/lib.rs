@@ -22,4 +22,4 @@ pub use build::{BuildOptions, Unplayable};
 pub use change::{BadChange, Change, length};
 pub use compare::{Difference, TRUSTED};
 pub use play::{Played, play};
-pub use program::{Program, ProgramThread, Stretch, WaitPlace};
+pub use program::{Program, ProgramThread, PutAside, Stretch, WaitPlace};

@@ -28,6 +28,7 @@ pub fn play(program: &Program, seed: u64) -> Played {
     let scenario = program.scenario();
     let mut config = SimConfig::on(program.machine.clone(), &program.policy, seed);
     config.trace = true;
+    config.quota = scenario.cpu_quota();
     config.hints = config.is_listened_to();
     if seed > 0 {
         config.perturb = Perturb {

@@ -3,7 +3,7 @@
 use event::{Nanos, Task};
 use policy::{Attr, Discipline};
 use sim::Machine;
-use sim::scenario::{DisciplineName, Repeat, Scenario, Segment, Segments, ThreadPlan};
+use sim::scenario::{DisciplineName, QuotaPlan, Repeat, Scenario, Segment, Segments, ThreadPlan};
 
 /// A recording as a program: the machine, and what each thread did on it.
 #[derive(Clone, Debug)]
@@ -20,6 +20,8 @@ pub struct Program {
     pub is_placed: bool,
     /// The threads.
     pub threads: Vec<ProgramThread>,
+    /// A limit on the CPU time of some of them together.
+    pub quota: Option<QuotaPlan>,
     /// The stretches of time that are measured: the waits that are asked about.
     pub stretches: Vec<Stretch>,
     /// What the recording does not hold, and what was assumed in its place; each in a sentence without its
@@ -50,8 +52,19 @@ pub struct ProgramThread {
     pub segments: Vec<Segment>,
     /// Where it waits for other threads.
     pub waits: Vec<WaitPlace>,
+    /// Where it could not run although its CPU had nothing to do, as with a quota that is used up.
+    pub put_aside: Vec<PutAside>,
     /// How long it ran in the recording.
     pub ran: Nanos,
+}
+
+/// A time for which a thread could not run although its CPU had nothing to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PutAside {
+    /// The position of the segment that holds it.
+    pub segment: usize,
+    /// Its length: all of the segment, or a part of a sleep at its end.
+    pub length: Nanos,
 }
 
 /// A wait of a thread for another one.
@@ -119,7 +132,7 @@ impl Program {
             inheriting_mutexes: Vec::new(),
             queues: Default::default(),
             semaphores: Default::default(),
-            quota: None,
+            quota: self.quota.clone(),
             changes: Vec::new(),
             perturb: Default::default(),
             program: None,
@@ -146,12 +159,18 @@ impl ProgramThread {
     /// Replaces segments or takes them out, and keeps what is known of those that stay.
     pub(crate) fn replace(&mut self, with: impl Fn(Segment) -> Option<Segment>) {
         let mut waits = std::mem::take(&mut self.waits).into_iter().peekable();
+        let mut asides = std::mem::take(&mut self.put_aside).into_iter().peekable();
         let mut segments = Vec::with_capacity(self.segments.len());
         for (at, segment) in std::mem::take(&mut self.segments).into_iter().enumerate() {
             let wait = waits.next_if(|wait| wait.segment == at);
+            let aside = asides.next_if(|aside| aside.segment == at);
             let Some(segment) = with(segment) else {
                 continue;
             };
+            self.put_aside.extend(aside.map(|aside| PutAside {
+                segment: segments.len(),
+                ..aside
+            }));
             if let Some(mut wait) = wait {
                 wait.segment = segments.len();
                 self.waits.push(wait);
@@ -163,6 +182,21 @@ impl ProgramThread {
             segments.push(Segment::Rest);
         }
         self.segments = segments;
+    }
+
+    /// Nothing puts it aside.
+    pub(crate) fn is_never_put_aside(&mut self) {
+        for aside in std::mem::take(&mut self.put_aside) {
+            match &mut self.segments[aside.segment] {
+                Segment::Sleep { length, until } => {
+                    *length = *length - aside.length;
+                    *until = until.map(|until| until - aside.length);
+                }
+                Segment::Until(time) => *time = *time - aside.length,
+                Segment::Wait { late, .. } => *late = *late - aside.length,
+                _ => {}
+            }
+        }
     }
 
     /// It runs where the policy puts it.

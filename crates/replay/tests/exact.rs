@@ -1,12 +1,14 @@
 //! The replay of a simulator's own recording is exact.
 
+mod common;
+
+use common::record;
 use event::{Cpu, KernelEvent, KernelEventKind, Nanos};
 use paceline_replay::{BuildOptions, Program, play};
 use proptest::prelude::*;
-use sim::scenario::{Scenario, Segment, run};
-use sim::{Machine, SimConfig};
+use sim::Machine;
+use sim::scenario::{Scenario, Segment};
 use trace::timeline::{Options, Timeline};
-use trace::{Clock, CpuFacts, Origin, Recording, Thread, Wakers};
 
 /// The switches of a run: time, CPU, the task before and the task after.
 fn switches(events: &[KernelEvent]) -> Vec<(Nanos, Cpu, Option<u32>, Option<u32>)> {
@@ -18,55 +20,6 @@ fn switches(events: &[KernelEvent]) -> Vec<(Nanos, Cpu, Option<u32>, Option<u32>
         _ => None,
     };
     events.iter().filter_map(of).collect()
-}
-
-/// The recording of a scenario's run.
-fn record(scenario: &Scenario, machine: &Machine, policy: &str, seed: u64) -> Recording {
-    let mut config = SimConfig::on(machine.clone(), policy, seed);
-    config.until = scenario.until.unwrap_or(Nanos::MAX);
-    config.trace = true;
-    let ran = run(scenario, config);
-    let plans = scenario.threads.iter();
-    let plans = plans.flat_map(|plan| std::iter::repeat_n(plan, plan.count));
-    let everywhere: Vec<Cpu> = (0..machine.cpus.len() as u32).map(Cpu).collect();
-    let threads = plans.zip(ran.report.threads.iter()).zip(0..);
-    let threads = threads.map(|((plan, thread), number)| {
-        let attr = plan.attr();
-        let priority = if attr.discipline.is_realtime() {
-            trace::realtime(attr.priority)
-        } else {
-            trace::nice(attr.nice)
-        };
-        let mask = plan.cpus.iter().map(|&cpu| Cpu(cpu)).collect::<Vec<_>>();
-        Thread {
-            priority,
-            tid: Some(number + 1),
-            allowed: Some(if mask.is_empty() {
-                everywhere.clone()
-            } else {
-                mask
-            }),
-            ..Thread::new(event::Task(number), thread.name.clone(), None)
-        }
-    });
-    Recording {
-        origin: Origin {
-            clock: Clock::Virtual,
-            wakers: Wakers::Decided,
-            ..Origin::default()
-        },
-        threads: threads.collect(),
-        cpus: everywhere
-            .iter()
-            .map(|&cpu| CpuFacts {
-                cpu,
-                capacity: Some(machine.cluster(cpu).capacity),
-                max_khz: None,
-            })
-            .collect(),
-        kernel: ran.report.trace,
-        ..Recording::default()
-    }
 }
 
 /// Checks that the replay has the same switches up to the end of the recording.
@@ -150,7 +103,7 @@ proptest! {
     /// Goal: the replay of a simulator's recording has the same switches, at the same nanoseconds, on the
     /// same CPUs: the program that was made of it does what the recorded one did. Method: random threads that
     /// work, sleep, lock, wait for each other, with priorities and masks, on two machines whose kernels
-    /// have costs (where nothing costs time, the order of steps at one instant is not recorded), under three
+    /// have costs (where nothing costs time, the order of steps at one instant is not recorded), under four
     /// policies.
     #[test]
     fn the_replay_of_a_simulation_is_exact(
@@ -159,7 +112,12 @@ proptest! {
             1..7,
         ),
         is_vm in any::<bool>(),
-        policy in prop_oneof![Just("eevdf-6.18"), Just("cfs-4.12"), Just("rr")],
+        policy in prop_oneof![
+            Just("eevdf-6.18"),
+            Just("eevdf-6.18-hrtick"),
+            Just("cfs-4.12"),
+            Just("rr"),
+        ],
         seed in 0..3u64,
     ) {
         let vm = Machine::named("vm-2").unwrap();

@@ -49,6 +49,12 @@ pub(super) trait Fair {
 
     fn tick(&mut self, cpu: Cpu, running: Task, now: Nanos) -> bool;
 
+    /// When `tick` should be called although no tick is due, because the picked task's slice is over.
+    fn slice_ends(&self, cpu: Cpu, now: Nanos) -> Nanos {
+        let _ = (cpu, now);
+        Nanos::MAX
+    }
+
     fn preempts(&mut self, cpu: Cpu, running: Task, woken: Task, now: Nanos) -> bool;
 
     fn yields(&mut self, cpu: Cpu, running: Task, now: Nanos);

@@ -5,8 +5,8 @@
 //! out: the stop and deadline classes, groups (cgroups, autogroup: all tasks are in one group), load averages
 //! and features built on them (energy-aware placement, `uclamp`).
 //!
-//! Preemption is decided at ticks, wake-ups and yields only, as without HRTICK: a slice that ends between
-//! two ticks lasts until the second one.
+//! Preemption is decided at ticks, wake-ups and yields only, but in `eevdf-6.18-hrtick`: a slice that ends
+//! between two ticks lasts until the second one.
 //!
 //! A fair task that becomes a real-time one, or comes back (`sched_setscheduler`, priority inheritance),
 //! keeps its lead or lag in CPU time, as if it had moved to another CPU and back.
@@ -72,6 +72,17 @@ pub(crate) fn eevdf_6_6(setting: Setting) -> Box<dyn Class> {
 pub(crate) fn eevdf_6_18(setting: Setting) -> Box<dyn Class> {
     let fair = eevdf::Eevdf::new(eevdf::V6_18, setting);
     Box::new(Linux::new("eevdf-6.18", Ordinary::Fair, fair, setting))
+}
+
+/// `eevdf-6.18-hrtick`: the same, and a timer ends slices.
+pub(crate) fn eevdf_6_18_hrtick(setting: Setting) -> Box<dyn Class> {
+    let fair = eevdf::Eevdf::new(eevdf::V6_18_HRTICK, setting);
+    Box::new(Linux::new(
+        "eevdf-6.18-hrtick",
+        Ordinary::Fair,
+        fair,
+        setting,
+    ))
 }
 
 pub(crate) use fifo::fifo;
@@ -213,6 +224,13 @@ impl<F: Fair> Class for Linux<F> {
             self.realtime.tick(cpu, running)
         } else {
             self.fair.tick(cpu, running, now) || self.realtime.first(cpu).is_some()
+        }
+    }
+
+    fn timer(&self, cpu: Cpu, now: Nanos) -> Nanos {
+        match self.realtime.first(cpu) {
+            Some(_) => Nanos::MAX,
+            None => self.fair.slice_ends(cpu, now),
         }
     }
 

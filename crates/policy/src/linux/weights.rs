@@ -76,6 +76,12 @@ impl Weight {
         let product = u128::from(time.0) * u128::from(self.rate);
         (product >> self.shift) as i64
     }
+
+    /// How long a task of this weight runs until virtual time has gone on by this much, rounded up.
+    pub(super) fn real_time(self, virtual_time: i64) -> Nanos {
+        let weighted = virtual_time.max(0) as u128 * u128::from(self.weight);
+        Nanos(weighted.div_ceil(u128::from(NORMAL)) as u64)
+    }
 }
 
 /// A tunable of Linux's fair class on a machine with `cpus` CPUs: more CPUs, coarser scheduling
@@ -103,6 +109,11 @@ mod tests {
                 assert!(
                     got <= exact && exact - got <= off,
                     "{weight}: {time} gave {got}"
+                );
+                let back = Weight::new(weight).real_time(got as i64);
+                assert!(
+                    u128::from(back.0.abs_diff(time)) <= (off + 1) * u128::from(weight) / 1024 + 1,
+                    "{weight}: {time} came back as {back}"
                 );
             }
         }

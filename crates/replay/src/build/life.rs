@@ -11,13 +11,19 @@ use super::costs::{Costs, Run};
 use super::events::{Deed, Events};
 use super::sleeps::Ends;
 use super::source::Source;
-use crate::program::WaitPlace;
+use crate::program::{PutAside, WaitPlace};
+
+/// A CPU takes less than this to wake up: a thread that waits longer for one that has nothing to do cannot
+/// run.
+const LATE_MIN: Nanos = Nanos::from_millis(1);
 
 /// A life as segments, and the measured points in it.
 pub(super) struct Life {
     pub(super) segments: Vec<Segment>,
     /// Where it waits for other threads.
     pub(super) waits: Vec<WaitPlace>,
+    /// Where it could not run although its CPU had nothing to do.
+    pub(super) put_aside: Vec<PutAside>,
     pub(super) first_cpu: u32,
     /// By stretch: when the thread came to its two points.
     pub(super) points: BTreeMap<usize, (Nanos, Nanos)>,
@@ -40,6 +46,7 @@ pub(super) fn live(
         deeds: deeds.into_iter().peekable(),
         segments: Vec::new(),
         waits: Vec::new(),
+        put_aside: Vec::new(),
         work: Nanos::ZERO,
         begun: BTreeMap::new(),
         points: BTreeMap::new(),
@@ -52,6 +59,7 @@ pub(super) fn live(
     Life {
         segments: walk.segments,
         waits: walk.waits,
+        put_aside: walk.put_aside,
         first_cpu: walk.first_cpu.unwrap_or(0),
         points: walk.points,
     }
@@ -66,6 +74,7 @@ struct Walk<'a, 't> {
     deeds: std::iter::Peekable<std::vec::IntoIter<(Nanos, Deed)>>,
     segments: Vec<Segment>,
     waits: Vec<WaitPlace>,
+    put_aside: Vec<PutAside>,
     /// Work that is not yet a segment.
     work: Nanos,
     /// By stretch that has begun: when.
@@ -119,12 +128,12 @@ impl Walk<'_, '_> {
         }
         self.flush();
         let last = stays.last().map(|stay| stay.state);
-        match last {
-            Some(state) if state.is_asleep() || state == State::Unknown => {
-                self.push(Segment::Rest);
-            }
-            _ => self.push(Segment::Hog),
-        }
+        let is_over = last.is_none_or(|state| state.is_asleep() || state == State::Unknown);
+        // What a change makes faster comes to its end sooner. A thread that sleeps now and then does nothing
+        // more there; one that was awake for most of the recording goes on.
+        let awake = source.end - source.awake_since(self.task, source.end);
+        let is_hog = !is_over && awake.0 * 2 >= (source.end - source.begin).0;
+        self.push(if is_hog { Segment::Hog } else { Segment::Rest });
     }
 
     fn push(&mut self, segment: Segment) {
@@ -178,13 +187,24 @@ impl Walk<'_, '_> {
             _ => None,
         };
         let idle = cpu.map_or(Nanos::ZERO, |cpu| self.source.idle(cpu, stay));
-        if idle > Nanos::ZERO && idle.0 * 2 >= (stay.end - stay.begin).0 {
+        let is_told = matches!(stay.state, State::Throttled(_));
+        if is_told || idle > Nanos::ZERO && idle.0 * 2 >= (stay.end - stay.begin).0 {
             self.flush();
+            let length = stay.end - stay.begin;
+            self.is_put_aside(length);
             self.push(Segment::Sleep {
-                length: stay.end - stay.begin,
+                length,
                 until: None,
             });
         }
+    }
+
+    /// The next segment holds a time for which it could not run.
+    fn is_put_aside(&mut self, length: Nanos) {
+        self.put_aside.push(PutAside {
+            segment: self.segments.len(),
+            length,
+        });
     }
 
     /// It runs on this CPU now.
@@ -217,7 +237,12 @@ impl Walk<'_, '_> {
             self.cpu = Some(cpu);
         }
         match woken {
-            Some(woken) if self.source.is_idle(cpu, woken) => woken.end - woken.begin,
+            Some(woken)
+                if matches!(woken.state, State::Throttled(_))
+                    || self.source.is_idle(cpu, woken) =>
+            {
+                woken.end - woken.begin
+            }
             _ => Nanos::ZERO,
         }
     }
@@ -246,6 +271,9 @@ impl Walk<'_, '_> {
                 until: Some(stay.end - self.source.begin + late),
             },
         };
+        if late >= LATE_MIN {
+            self.is_put_aside(late);
+        }
         self.push(segment);
     }
 

@@ -95,6 +95,7 @@ impl Program {
             is_placed: source.is_placed,
             length: source.end - source.begin,
             threads,
+            quota: None,
             stretches,
             assumed,
         })

@@ -93,6 +93,7 @@ pub(super) fn thread(
         first_cpu: life.first_cpu,
         segments: life.segments,
         waits: life.waits,
+        put_aside: life.put_aside,
         ran: timeline.spent(task).running,
         name,
         task,

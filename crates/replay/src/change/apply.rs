@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use event::Nanos;
+use policy::Attr;
 use sim::SimConfig;
-use sim::scenario::Segment;
+use sim::scenario::{QuotaPlan, Segment};
 
 use super::machine;
 use super::parts::{AttrChange, Part};
@@ -48,6 +49,7 @@ pub(super) fn apply(
         }),
         Part::Park(name) => each(program, name, is_meant, ProgramThread::park),
         Part::Earlier(name, by) => each(program, name, is_meant, |thread| thread.earlier(*by)),
+        Part::Quota(name, thousandths) => quota(program, name, *thousandths, is_meant),
         Part::Inherit(text) => inherit(program, text.as_deref()),
         Part::Policy(policy) => {
             program.policy.clone_from(policy);
@@ -86,10 +88,60 @@ fn each(
     }
 }
 
-/// Has waits lend their priorities: for locks, or those in slices with this text.
+/// Gives the threads of a process another quota of CPU time, or none. What put them aside in the recording
+/// counts as the quota that they had.
+fn quota(
+    program: &mut Program,
+    name: &str,
+    thousandths: Option<u32>,
+    is_meant: &impl Fn(&str, bool, &ProgramThread) -> bool,
+) -> Result<(), String> {
+    let threads = program.threads.iter_mut();
+    let meant =
+        threads.filter(|thread| is_meant(name, true, thread) || is_meant(name, false, thread));
+    let mut names = Vec::new();
+    let mut count = 0;
+    for thread in meant {
+        count += thread.put_aside.len();
+        thread.is_never_put_aside();
+        names.push(thread.name.clone());
+    }
+    if names.is_empty() {
+        return Err(format!(
+            "no process and no thread that ran is called {name:?}"
+        ));
+    }
+    program.assumed.push(format!(
+        "{} put aside {count} times in the recording, each because of a quota",
+        match &names[..] {
+            [one] => format!("{one} was"),
+            _ => format!("{} threads were", names.len()),
+        }
+    ));
+    program.quota = thousandths.map(|thousandths| QuotaPlan {
+        period: Nanos::from_millis(100),
+        cpus: f64::from(thousandths) / 1000.0,
+        threads: names,
+    });
+    Ok(())
+}
+
+/// Has waits lend their priorities: for locks, or those in slices with this text. What a thread cannot lend
+/// under this policy, as a fair thread its niceness under Linux's, changes nothing.
 fn inherit(program: &mut Program, text: Option<&str>) -> Result<(), String> {
     let mut count = 0;
+    let mut lends_nothing = 0;
+    let policy = named(&program.policy, program.machine.cpus.len());
     for thread in &mut program.threads {
+        let can_lend = policy.as_ref().is_none_or(|policy| {
+            let least = Attr::nice(19);
+            let priorities = thread.segments.iter().filter_map(|segment| match segment {
+                Segment::Fifo(priority) => Some(Attr::fifo(*priority)),
+                _ => None,
+            });
+            let mut attrs = std::iter::once(thread.attr.clone()).chain(priorities);
+            attrs.any(|attr| policy.lend(&attr, &least).is_some())
+        });
         for wait in &thread.waits {
             let is_meant = match text {
                 Some(text) => wait.within.contains(text),
@@ -99,9 +151,16 @@ fn inherit(program: &mut Program, text: Option<&str>) -> Result<(), String> {
                 (is_meant, thread.segments.get_mut(wait.segment))
             {
                 count += usize::from(!*lends);
-                *lends = true;
+                lends_nothing += usize::from(!*lends && !can_lend);
+                *lends |= can_lend;
             }
         }
+    }
+    if lends_nothing > 0 {
+        program.assumed.push(format!(
+            "in {lends_nothing} of these waits the thread has nothing to lend: {} lends no niceness",
+            program.policy
+        ));
     }
     match (count, text) {
         (1.., _) => Ok(()),
@@ -114,6 +173,16 @@ fn inherit(program: &mut Program, text: Option<&str>) -> Result<(), String> {
                 .to_owned(),
         ),
     }
+}
+
+/// The policy of this name for so many CPUs.
+fn named(policy: &str, cpus: usize) -> Option<Box<dyn policy::Class>> {
+    let setting = policy::Setting {
+        cpus,
+        tick: Nanos::from_millis(4),
+        seed: 0,
+    };
+    policy::named(policy, setting)
 }
 
 fn parked(on: Arc<str>) -> Segment {
@@ -200,12 +269,7 @@ impl Program {
     /// # Errors
     /// The reason why not, in one line.
     pub fn is_playable(&self) -> Result<(), String> {
-        let setting = policy::Setting {
-            cpus: self.machine.cpus.len(),
-            tick: self.machine.kernel.tick,
-            seed: 0,
-        };
-        if policy::named(&self.policy, setting).is_none() {
+        if named(&self.policy, self.machine.cpus.len()).is_none() {
             let names: Vec<&str> = policy::CATALOGUE.iter().map(|entry| entry.name).collect();
             return Err(format!(
                 "no policy is called {:?}; there are {}",

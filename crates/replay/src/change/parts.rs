@@ -27,6 +27,8 @@ pub(super) enum Part {
     Park(String),
     /// Sleeps that a timer ends do so earlier.
     Earlier(String, Nanos),
+    /// The threads of a process have this many thousandths of a CPU together; none: as much as they want.
+    Quota(String, Option<u32>),
 }
 
 /// A change of a thread's attributes.
@@ -86,6 +88,8 @@ pub(super) const KINDS: &[(&str, &str)] = &[
         "the work of threads takes this part of its time",
     ),
     ("earlier:T=1 ms", "timers wake threads so much earlier"),
+    ("quota:P=150%", "the CPU time of a process, in each 100 ms"),
+    ("quota:P=none", "a process has no quota any more"),
     ("cpus=N", "the number of CPUs"),
     ("capacity:0-3=1024", "how fast CPUs are, the fastest 1024"),
     (
@@ -103,6 +107,7 @@ impl Part {
             | Part::Work(name, _)
             | Part::Park(name)
             | Part::Earlier(name, _) => Some((name, false)),
+            Part::Quota(name, _) => Some((name, true)),
             Part::Without { name, is_process } => Some((name, *is_process)),
             _ => None,
         }
@@ -179,6 +184,12 @@ fn of_thread(kind: &str, name: String, value: Option<&str>) -> Option<Result<Par
             number(percent, 0, 10_000).map(|percent| Part::Work(name, percent as u64 * 10))
         }
         ("earlier", Some(value)) => length(value).map(|by| Part::Earlier(name, by)),
+        ("quota", Some("none")) => Ok(Part::Quota(name, None)),
+        ("quota", Some(value)) => {
+            let percent = value.strip_suffix('%').unwrap_or(value).trim();
+            let percent = number(percent, 1, 100_000);
+            percent.map(|percent| Part::Quota(name, Some(percent as u32 * 10)))
+        }
         _ => return None,
     })
 }

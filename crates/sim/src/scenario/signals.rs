@@ -126,13 +126,15 @@ impl Signals {
                 inbox.spins.then(|| inbox.word.clone()),
             )
         };
-        if let Some((_, true, _)) = parker {
-            self.settle(sim, me);
-        }
+        let lent = matches!(parker, Some((_, true, _)));
         match parker {
             Some((parker, _, Nanos::ZERO)) => _ = parker.unpark(),
             Some((_, _, late)) => sim.wake_later(target, sim.time() + late),
             None => {}
+        }
+        // Behind the wake-up: what the thread had until now lets it come so far.
+        if lent {
+            self.settle(sim, me);
         }
         if let Some(word) = word {
             // SeqCst, partner: the load in `spin_until`, in `spin`.

@@ -129,6 +129,8 @@ thread's name, number or pattern, as for --thread:
   park:T              busy waits sleep instead
   work:T=50%          the work of threads takes this part of its time
   earlier:T=1 ms      timers wake threads so much earlier
+  quota:P=150%        the CPU time of a process, in each 100 ms
+  quota:P=none        a process has no quota any more
   cpus=N              the number of CPUs
   capacity:0-3=1024   how fast CPUs are, the fastest 1024
   policy=NAME         the kernel's policy: paceline simulate --policies
@@ -200,11 +202,12 @@ With --what-if:
                       error: of the median, as a part of recorded_ns; refused: why
                       there is no answer, or null; difference: what differs most
   what_if[]{text, waits[]{wait, predicted_ns{median, min, max}, gain_ns},
-            groups[]{thread, name, count, recorded_ns, replayed_ns, predicted_ns},
+            groups[]{thread, name, count, mean{recorded_ns, replayed_ns,
+                     predicted_ns, error, refused}, median{…}},
             less_cpu_time[]{thread, ns}}
                       wait: its position in waits; predicted_ns: null if it does
-                      not end; groups: means of 8 waits or more of one name. Exit
-                      code 1: no wait has an answer
+                      not end; groups: 8 waits or more of one name; mean: null if
+                      one does not end. Exit code 1: nothing has an answer
 Of causes and inversions these are left out if there is nothing to tell:
   who                 the thread is not known
   within              the slices in which most of it passed

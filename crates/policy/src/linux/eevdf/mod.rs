@@ -1,4 +1,5 @@
-//! `eevdf-6.6` and `eevdf-6.18`: earliest eligible virtual deadline first, Linux's fair class since 6.6.
+//! `eevdf-6.6`, `eevdf-6.18` and `eevdf-6.18-hrtick`: earliest eligible virtual deadline first, Linux's
+//! fair class since 6.6.
 //!
 //! Stoica and Abdel-Wahab, "Earliest Eligible Virtual Deadline First: A Flexible and Accurate Mechanism for
 //! Proportional Share Resource Allocation" (1995), on a kernel that looks at ticks only. Each queue has an
@@ -20,6 +21,8 @@
 //! - *Delayed dequeue* (`DELAY_DEQUEUE`, 6.12): a task that goes to sleep while it is not eligible stays
 //!   in the competition until it is, so that sleeping pays off no debt; it leaves when it would be
 //!   picked. Nothing is owed to it then (`DELAY_ZERO`).
+//! - *`HRTICK`* (off in most builds): while others wait, a timer interrupts the picked task when it has
+//!   run for its slice.
 //! - *A yield* moves the deadline one slice back (6.6), or (6.18: commit 79104becf42b "Forfeit vruntime
 //!   on yield", of 6.19, in stable kernels since 6.12.63), if the task is eligible, takes the rest of
 //!   its slice from it as if it had run. So a loop of yields has half of the CPU in 6.6, and yields once
@@ -50,10 +53,12 @@ use super::weights::{Weight, scaled};
 use crate::{Attr, Dequeue, Discipline, Enqueue, Setting};
 use queue::{Entity, Queue, QueuePlace};
 use version::{Protection, Version, Yielding};
-pub(super) use version::{V6_6, V6_18};
+pub(super) use version::{V6_6, V6_18, V6_18_HRTICK};
 
 const SLICE_MIN: Nanos = Nanos::from_micros(100);
 const SLICE_MAX: Nanos = Nanos::from_millis(100);
+/// The least time after which `HRTICK`'s timer rings.
+const HRTICK_MIN: Nanos = Nanos::from_micros(10);
 
 /// The class.
 #[derive(Debug)]
@@ -92,6 +97,7 @@ impl Eevdf {
         let Some(curr) = queue.curr.filter(|_| passed > Nanos::ZERO) else {
             return;
         };
+        queue.stint += passed;
         let entity = &mut self.entities[curr.index()];
         entity.ran = now;
         queue.advance(entity, entity.weight.virtual_time(passed));
@@ -299,6 +305,7 @@ impl Fair for Eevdf {
         if self.queues[cpu.index()].curr != Some(best) {
             self.put_prev(cpu, now);
             self.queues[cpu.index()].curr = Some(best);
+            self.queues[cpu.index()].stint = Nanos::ZERO;
             self.entities[best.index()].is_new = false;
             self.protect(cpu, best);
         }
@@ -316,7 +323,28 @@ impl Fair for Eevdf {
     fn tick(&mut self, cpu: Cpu, running: Task, now: Nanos) -> bool {
         self.update(cpu, now);
         let queue = &self.queues[cpu.index()];
-        queue.curr != Some(running) || queue.resched
+        let has_had_its_slice = self.version.hrtick
+            && queue.tasks.len() > 1
+            && queue.stint >= self.entities[running.index()].slice;
+        queue.curr != Some(running) || queue.resched || has_had_its_slice
+    }
+
+    fn slice_ends(&self, cpu: Cpu, now: Nanos) -> Nanos {
+        let queue = &self.queues[cpu.index()];
+        let Some(curr) = queue.curr else {
+            return Nanos::MAX;
+        };
+        if !self.version.hrtick || queue.tasks.len() < 2 {
+            return Nanos::MAX;
+        }
+        let entity = &self.entities[curr.index()];
+        let left = entity.slice - (queue.stint + (now - queue.since));
+        let left = match left {
+            // It was the best one all the same, until its deadline.
+            Nanos::ZERO => entity.weight.real_time(entity.deadline - entity.v),
+            left => left,
+        };
+        now + left.max(HRTICK_MIN)
     }
 
     fn preempts(&mut self, cpu: Cpu, running: Task, woken: Task, now: Nanos) -> bool {

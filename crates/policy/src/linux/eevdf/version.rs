@@ -12,6 +12,8 @@ pub(in crate::linux) struct Version {
     /// Custom slices, `PREEMPT_SHORT`, `DELAY_DEQUEUE`, `DELAY_ZERO`, `PLACE_REL_DEADLINE`: the additions of
     /// 6.12.
     pub(super) since_6_12: bool,
+    /// `HRTICK`: a timer ends slices when they are over, and not the next tick.
+    pub(super) hrtick: bool,
 }
 
 /// The effect of `sched_yield`.
@@ -36,6 +38,7 @@ pub(in crate::linux) const V6_6: Version = Version {
     yielding: Yielding::Postpones,
     protection: Protection::UntilDeadline,
     since_6_12: false,
+    hrtick: false,
 };
 
 /// Linux 6.18, with the yield of 6.19 that its stable releases have.
@@ -44,4 +47,11 @@ pub(in crate::linux) const V6_18: Version = Version {
     yielding: Yielding::Forfeits,
     protection: Protection::ShortestSlice,
     since_6_12: true,
+    hrtick: false,
+};
+
+/// The same with the feature `HRTICK` on, as some builds have it.
+pub(in crate::linux) const V6_18_HRTICK: Version = Version {
+    hrtick: true,
+    ..V6_18
 };

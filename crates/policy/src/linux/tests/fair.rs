@@ -133,6 +133,39 @@ fn custom_slices_end_at_ticks() {
     assert_eq!(stint("eevdf-6.18", [us(300), ms(3)]), [ms(4); 2]);
 }
 
+/// Goal: with `HRTICK` a slice ends when it is over: two and three spinners take turns of 1.4 ms on two CPUs,
+/// as measured on a kernel that has it, custom slices are turns of their length, and shares stay as they are.
+/// Method: the lengths of stints.
+#[test]
+fn a_timer_ends_slices() {
+    let lengths = |attrs: &[Attr]| {
+        let machine = run("eevdf-6.18-hrtick", 2, spinners(attrs), ms(4000));
+        let tasks = 0..attrs.len() as u32;
+        let usual = tasks.map(|task| {
+            let mut lengths = machine.lengths(task);
+            lengths.sort_unstable();
+            lengths[lengths.len() / 2]
+        });
+        (usual.collect::<Vec<_>>(), machine.cpu_of(0))
+    };
+    let usual = Attr::default;
+    let (turns, share) = lengths(&[usual(), usual()]);
+    assert_eq!(turns, [us(1400); 2]);
+    assert!(share.0.abs_diff(ms(2000).0) <= ms(2).0, "{share}");
+    assert_eq!(lengths(&[usual(), usual(), usual()]).0, [us(1400); 3]);
+    assert_eq!(
+        lengths(&[with_slice(us(500)), with_slice(us(500))]).0,
+        [us(500); 2]
+    );
+    assert_eq!(
+        lengths(&[with_slice(ms(6)), with_slice(ms(6))]).0,
+        [ms(6); 2]
+    );
+    let (_, share) = lengths(&[Attr::nice(5), Attr::nice(0)]);
+    let expected = ms(4000).0 * 335 / (335 + 1024);
+    assert!(share.0.abs_diff(expected) <= expected / 30, "{share}");
+}
+
 /// How long a task that first wakes up 1 ms after a tick, and sleeps for 19.9 ms at a time, waits for a
 /// spinner, at most. The first time it runs there is no spinner yet.
 fn wake_latency(policy: &str, sleeper: Attr, spinner: Attr) -> Nanos {

@@ -6,7 +6,7 @@ use super::TICK;
 use crate::testing::{Change, Machine, SPIN, Script, Step, ms, us};
 use crate::{Attr, Discipline, Mask};
 
-const FAIR: [&str; 3] = ["eevdf-6.18", "eevdf-6.6", "cfs-4.12"];
+const FAIR: [&str; 4] = ["eevdf-6.18", "eevdf-6.18-hrtick", "eevdf-6.6", "cfs-4.12"];
 
 fn a_fair_attr(random: &mut Random) -> Attr {
     let slices = [

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::super::arguments::DiagnoseArguments;
 use super::report::losers;
-use super::study::{Study, Trial, Tried};
+use super::study::{Study, Trial, Tried, error};
 
 /// The object of `--json`.
 #[derive(Serialize)]
@@ -63,19 +63,28 @@ struct TriedJson<'a> {
     text: &'a str,
     /// Of the waits that are not refused.
     waits: Vec<PredictedJson>,
-    groups: Vec<GroupMeans>,
+    groups: Vec<ManyJson>,
     less_cpu_time: Vec<LoserJson>,
 }
 
-/// Waits of one thread and one name, with `*` for numbers, and the means of their lengths.
+/// Waits of one thread and one name, with `*` for numbers, and the medians and means of their lengths.
 #[derive(Serialize)]
-struct GroupMeans {
+struct ManyJson {
     thread: String,
     name: String,
     count: usize,
+    mean: Option<LengthJson>,
+    median: Option<LengthJson>,
+}
+
+/// A length that stands for many.
+#[derive(Serialize)]
+struct LengthJson {
     recorded_ns: u64,
     replayed_ns: u64,
     predicted_ns: u64,
+    error: f64,
+    refused: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -156,16 +165,24 @@ fn of<'a>(study: &Study<'_>, tried: &'a Tried) -> TriedJson<'a> {
         }
     });
     let losers = losers(study, tried).into_iter();
-    let groups = study.groups.iter().filter_map(|group| {
-        let [recorded, was, with] = study.means(group, &tried.trials)?;
-        Some(GroupMeans {
+    let groups = study.groups.iter().map(|group| {
+        let length = |[recorded, was, with]: [Nanos; 3]| {
+            let error = error(recorded, was);
+            LengthJson {
+                recorded_ns: recorded.0,
+                replayed_ns: was.0,
+                predicted_ns: with.0,
+                error,
+                refused: (error > replay::TRUSTED).then_some("the replay is too far off"),
+            }
+        };
+        ManyJson {
             thread: group.thread.clone(),
             name: group.name.clone(),
             count: group.waits.len(),
-            recorded_ns: recorded.0,
-            replayed_ns: was.0,
-            predicted_ns: with.0,
-        })
+            mean: study.means(group, &tried.trials).map(length),
+            median: study.medians(group, &tried.trials).map(length),
+        }
     });
     TriedJson {
         text: &tried.text,

@@ -4,7 +4,7 @@ use comfy_table::CellAlignment;
 use console::output;
 use event::Nanos;
 
-use super::study::{Asked, Study, Trial, Tried};
+use super::study::{Asked, Study, Trial, Tried, error};
 use crate::commands::accounts::{plural, short, wrapped};
 
 /// How many waits a table shows.
@@ -154,31 +154,36 @@ fn table(study: &Study<'_>, tried: &Tried, answered: &[&Asked]) -> String {
     format!("{table}{more}")
 }
 
-/// The means of waits of one name.
+/// The means and medians of waits of one name.
 fn groups(study: &Study<'_>, tried: &Tried, columns: usize) -> Option<String> {
     let groups = study.groups.iter().take(GROUPS_MAX);
     let lines = groups.filter_map(|group| {
-        let [recorded, was, with] = study.means(group, &tried.trials)?;
-        let error = was.0.abs_diff(recorded.0) as f64 / recorded.0.max(1) as f64;
+        let means = study.means(group, &tried.trials);
+        let medians = study.medians(group, &tried.trials);
+        let told = [("on average", means), ("in the median", medians)];
+        let told = told
+            .into_iter()
+            .filter_map(|(which, lengths)| Some(of_group(which, lengths?)));
+        let told: Vec<String> = told.collect();
         let name = format!("{} `{}` of {}", group.waits.len(), group.name, group.thread);
-        let line = if error <= replay::TRUSTED {
-            format!(
-                "{name}: {} on average as recorded, {} as it was, {} with the change.",
-                short(recorded),
-                short(was),
-                short(with)
-            )
-        } else {
-            format!(
-                "{name}: no answer, {} on average and {} as it was.",
-                short(recorded),
-                short(was)
-            )
-        };
-        Some(folded(&line, "", columns))
+        let line = format!("{name}: {}.", told.join("; "));
+        (!told.is_empty()).then(|| folded(&line, "", columns))
     });
     let lines: Vec<String> = lines.collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// A length that stands for many: recorded, as it was, and with the change.
+fn of_group(which: &str, [recorded, was, with]: [Nanos; 3]) -> String {
+    let (known, was_it) = (short(recorded), short(was));
+    if error(recorded, was) <= replay::TRUSTED {
+        format!(
+            "{which} {known} as recorded, {was_it} as it was, {} with the change",
+            short(with)
+        )
+    } else {
+        format!("{which} no answer, {known} as recorded and {was_it} as it was")
+    }
 }
 
 /// What all waits gain together, and what that costs others.

@@ -101,6 +101,18 @@ fn groups(account: &Account) -> Vec<GroupOfWaits> {
     groups
 }
 
+/// How far a length is from the recorded one, as a part of that.
+pub(super) fn error(recorded: Nanos, was: Nanos) -> f64 {
+    was.0.abs_diff(recorded.0) as f64 / recorded.0.max(1) as f64
+}
+
+/// The median, of two in the middle the longer one.
+fn median(lengths: impl Iterator<Item = Nanos>) -> Nanos {
+    let mut lengths: Vec<Nanos> = lengths.collect();
+    lengths.sort_unstable();
+    lengths.get(lengths.len() / 2).copied().unwrap_or_default()
+}
+
 /// A name with `*` for its numbers.
 fn starred(name: &str) -> String {
     let mut text = String::new();
@@ -115,6 +127,19 @@ fn starred(name: &str) -> String {
 }
 
 impl<'a> Study<'a> {
+    /// The medians of a group: recorded, as it was, and with a change. None: half of the waits do not end. A
+    /// few waits at the beginning or the end of a recording, or an outlier, change nothing in them.
+    pub(super) fn medians(&self, group: &GroupOfWaits, with: &Trials) -> Option<[Nanos; 3]> {
+        let waits = &self.account.explanation.waits;
+        let median_of = |trials: &Trials| {
+            let lengths = group.waits.iter().map(|&at| trials.waits[at]);
+            median(lengths.map(|length| length.map_or(Nanos::MAX, |length| length.median)))
+        };
+        let recorded = group.waits.iter().map(|&at| waits[at].length());
+        let medians = [median(recorded), median_of(&self.before), median_of(with)];
+        (!medians.contains(&Nanos::MAX)).then_some(medians)
+    }
+
     /// The means of a group: recorded, as it was, and with a change. None: a wait does not end.
     pub(super) fn means(&self, group: &GroupOfWaits, with: &Trials) -> Option<[Nanos; 3]> {
         let waits = &self.account.explanation.waits;
@@ -165,7 +190,7 @@ impl<'a> Study<'a> {
                 "the kernel schedules as {} does, of {} the one with the nearest replay; --policy says \
                  better",
                 options.policy.as_deref().unwrap_or_default(),
-                POLICIES.join(" and ")
+                POLICIES.join(", ")
             );
             program = build(&options)?;
             program.assumed.push(assumed);
@@ -252,9 +277,17 @@ impl<'a> Study<'a> {
         gains.sum()
     }
 
-    /// Whether there is a wait that can be answered for.
+    /// Whether there is a wait that can be answered for, or the median of many.
     pub(super) fn is_answered(&self) -> bool {
-        self.asked.iter().any(|asked| asked.refused.is_none())
+        let is_trusted = |group: &GroupOfWaits| {
+            let both = [
+                self.medians(group, &self.before),
+                self.means(group, &self.before),
+            ];
+            let mut both = both.into_iter().flatten();
+            both.any(|[recorded, was, _]| error(recorded, was) <= replay::TRUSTED)
+        };
+        self.asked.iter().any(|asked| asked.refused.is_none()) || self.groups.iter().any(is_trusted)
     }
 
     pub(super) fn wait(&self, asked: &Asked) -> &Wait {
@@ -301,7 +334,7 @@ fn is_meant(given: &str, is_process: bool, thread: &ProgramThread) -> bool {
 }
 
 /// The policies that are tried where the recording does not say which kernel it was.
-const POLICIES: [&str; 2] = ["eevdf-6.18", "cfs-4.12"];
+const POLICIES: [&str; 3] = ["eevdf-6.18", "eevdf-6.18-hrtick", "cfs-4.12"];
 
 /// The policy under which most long waits replay well; of equal ones the first.
 fn nearest(program: &Program, waits: &[Wait]) -> String {

@@ -1,0 +1,112 @@
+//! Changes against the truth: the simulator runs the program itself with the change.
+
+mod common;
+
+use common::record;
+use event::{Nanos, Task};
+use paceline_replay::{BuildOptions, Change, Program, ProgramThread, play};
+use sim::Machine;
+use sim::scenario::Scenario;
+use trace::timeline::{Options, Stay, Timeline};
+
+const MACHINE: &str = "vm-2";
+const POLICY: &str = "eevdf-6.18-hrtick";
+
+/// `ui` asks `worker` for 4 ms of work, beside hogs, all on one CPU.
+fn scenario(quota: &str, worker: &str) -> Scenario {
+    let text = format!(
+        "about = 'a test'\nmachine = '{MACHINE}'\npolicy = '{POLICY}'\nuntil = '6 s'\n\
+         full-speed = true\n{quota}\n\
+         [[thread]]\nname = 'ui'\ncpus = [0]\nrepeat = 'forever'\n\
+         phases = [{{ work = '1 ms' }}, {{ set = 'go' }}, {{ wait = {{ flag = 'done', by = 'park' }} }}, \
+         {{ sleep = '7 ms' }}]\n\
+         [[thread]]\nname = 'worker'\ncpus = [0]\n{worker}\nrepeat = 'forever'\n\
+         phases = [{{ wait = {{ flag = 'go', by = 'park' }} }}, {{ work = '4 ms' }}, {{ set = 'done' }}]\n\
+         [[thread]]\nname = 'hog'\ncpus = [0]\nrepeat = 'forever'\nphases = [{{ work = '3 ms' }}]\n"
+    );
+    Scenario::parse("a test", &text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// The third part of a recording's sleeps of `worker`, one a round: from the beginning of the first to the
+/// end of the last.
+fn stretch(timeline: &Timeline, count: Option<usize>) -> (Task, Nanos, Nanos, usize) {
+    let worker = timeline
+        .threads()
+        .find(|task| timeline.name(*task) == "worker");
+    let worker = worker.expect("it ran");
+    let asleep: Vec<Stay> = timeline
+        .stays(worker)
+        .filter(|stay| stay.state.is_asleep())
+        .collect();
+    let count = count.unwrap_or(asleep.len() / 3);
+    assert!(count >= 8, "{count} sleeps");
+    (worker, asleep[0].begin, asleep[count].end, count)
+}
+
+/// How long `worker` takes for so many rounds by a change, in the replay of a recording and in truth.
+fn both(before: &Scenario, change: &str, after: &Scenario) -> [Nanos; 2] {
+    let machine = Machine::named(MACHINE).unwrap();
+    let timeline = |scenario: &Scenario| {
+        let recording = record(scenario, &machine, POLICY, 0);
+        Timeline::new(recording, &Options::default())
+    };
+    let recorded = timeline(before);
+    let (worker, from, to, count) = stretch(&recorded, None);
+    let options = BuildOptions {
+        machine: Some(machine.clone()),
+        policy: Some(POLICY.to_owned()),
+        ..BuildOptions::default()
+    };
+    let program = Program::of(&recorded, &[(worker, from, to)], &options).unwrap();
+    let meant = |name: &str, _: bool, thread: &ProgramThread| name == "*" || thread.name == name;
+    let changed = Change::parse(change).unwrap();
+    let changed = changed.apply(&program, meant).unwrap();
+    let predicted = changed.lengths(&play(&changed, 0))[0].expect("it comes to its end");
+    let (_, from, to, _) = stretch(&timeline(after), Some(count));
+    [predicted, to - from]
+}
+
+/// Checks that a change does in a replay what it does in truth, within a twentieth, and that it does
+/// something.
+fn check(before: &Scenario, change: &str, after: &Scenario) {
+    let [unchanged, _] = both(before, "work:*=100%", before);
+    let [predicted, truth] = both(before, change, after);
+    let off = predicted.0.abs_diff(truth.0);
+    assert!(
+        off * 20 <= truth.0,
+        "{change}: {predicted} and in truth {truth}"
+    );
+    let moved = unchanged.0.abs_diff(truth.0);
+    assert!(moved * 10 >= truth.0, "{change} does nothing: {unchanged}");
+}
+
+/// Goal: a quota that is raised, lowered or taken away does in a replay what it really does. Method: a
+/// program that has 40 % of a CPU, and the same with others, in the simulator.
+#[test]
+fn a_quota_can_be_another_one() {
+    let quota = |cpus: f64| scenario(&format!("[quota]\ncpus = {cpus}\n"), "");
+    let before = quota(0.4);
+    check(&before, "quota:*=70%", &quota(0.7));
+    check(&before, "quota:*=30%", &quota(0.3));
+    check(&before, "quota:*=none", &scenario("", ""));
+    let [same, truth] = both(&before, "quota:*=40%", &before);
+    assert!(
+        same.0.abs_diff(truth.0) * 20 <= truth.0,
+        "{same} and {truth}"
+    );
+}
+
+/// Goal: other changes do so, too: niceness, a class, less work, a thread away. Method: as above.
+#[test]
+fn changes_do_what_they_do_in_truth() {
+    let before = scenario("", "");
+    check(&before, "nice:worker=-5", &scenario("", "nice = -5"));
+    check(
+        &before,
+        "fifo:worker=10",
+        &scenario("", "discipline = 'fifo'\npriority = 10"),
+    );
+    let mut alone = before.clone();
+    alone.threads.retain(|thread| thread.name != "hog");
+    check(&before, "without:hog", &alone);
+}
