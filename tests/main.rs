@@ -20,6 +20,7 @@ mod dag;
 mod declared;
 mod defects;
 mod futures;
+mod groups;
 mod hints;
 mod idempotent;
 mod idle;

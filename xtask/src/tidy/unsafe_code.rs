@@ -33,6 +33,8 @@ const ALLOWED: &[&str] = &[
     "crates/paceline/src/api/inputs.rs",
     "crates/paceline/src/api/over/",
     "crates/paceline/src/api/per_worker.rs",
+    // A context that was lent, for the length of a call.
+    "crates/paceline/src/api/origin.rs",
     "crates/paceline/src/api/schedule.rs",
     "crates/paceline/src/api/scope.rs",
     // Data that jobs share as they have declared.

@@ -8,8 +8,9 @@ use platform::{Lane, Platform};
 
 use super::frame::Frame;
 use super::handle::{Event, Job, Latch};
+use super::origin::Origin;
 use super::over::{Loop, LoopData};
-use super::schedule::{NewJob, Origin};
+use super::schedule::NewJob;
 use super::span::{self, Span};
 use crate::adapt::Checkpoint;
 use crate::error::{GraphError, WaitError, or_panic};

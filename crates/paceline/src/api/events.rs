@@ -142,7 +142,7 @@ impl<'body, P: Platform> NewJob<'_, 'body, P> {
     }
 
     /// Makes an event, with a value if there is a table for one.
-    fn make_event(
+    pub(super) fn make_event(
         self,
         value: Option<&'static BodyTable>,
     ) -> Result<(Arc<Shared<P>>, JobId), ScheduleError> {

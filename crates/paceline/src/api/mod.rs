@@ -6,10 +6,12 @@ mod events;
 mod frame;
 mod future;
 mod graph;
+mod groups;
 mod handle;
 mod idempotent;
 mod inputs;
 mod machine;
+mod origin;
 mod over;
 mod per_worker;
 mod pinned;
@@ -33,6 +35,7 @@ pub use graph::{
     BuiltGraph, Condition, CriticalPath, Fields, GraphBuilder, GraphJob, GraphNode, Items,
     KeyMaker, NodeRef, NodeTiming, Res, ResEach, ResItem, ResPart, Resources, StartedGraph,
 };
+pub use groups::Group;
 pub use handle::{Event, Job, Latch, Outcome, WhenDone};
 pub use idempotent::IdempotentJob;
 pub use inputs::{Inputs, NewJobWith};

@@ -7,14 +7,13 @@ use std::panic::Location;
 use platform::{Lane, Os, Platform};
 
 use super::handle::Job;
+use super::origin::Origin;
 use super::predecessors::Predecessors;
 use super::submit::{Declares, owner};
 use crate::error::{ScheduleError, or_panic};
 use crate::policy::Grain;
 use crate::store::{CancelToken, JobId, Label, LaneFlags, Slot, Ticket};
-use crate::work::{
-    Context, FramePlace, KeepToken, Once, RangeTable, ScopeJobs, Shared, SharedRange, Typed,
-};
+use crate::work::{Context, FramePlace, KeepToken, Once, RangeTable, Shared, SharedRange, Typed};
 
 /// The description of a job, from [`JobSystem::job`](crate::JobSystem::job), [`Context::job`] or
 /// a [`Frame`](crate::Frame). Nothing happens until one of the scheduling calls, which take it.
@@ -54,57 +53,6 @@ pub struct NewJob<'a, 'body, P: Platform = Os> {
     pub(super) token: Option<(&'a CancelToken, KeepToken<P>)>,
     /// Invariant: a longer borrow must not pass for a shorter one, nor the other way round.
     _body: PhantomData<fn(&'body ()) -> &'body ()>,
-}
-
-/// The place where a job is described. A description outlives any particular call (it may be kept in a
-/// thread-local, by a thread that is ending), so it holds no context of its own: only [`Context::job`] has
-/// one to lend.
-pub(super) enum Origin<'a, P: Platform> {
-    Outside(&'a Shared<P>),
-    Inside(&'a Context<'a, P>),
-    InScope(&'a Shared<P>, &'a ScopeJobs<P>),
-}
-
-impl<'a, P: Platform> Origin<'a, P> {
-    #[inline]
-    pub(super) fn shared(&self) -> &'a Shared<P> {
-        match self {
-            Origin::Outside(shared) | Origin::InScope(shared, _) => shared,
-            Origin::Inside(context) => context.shared,
-        }
-    }
-
-    /// The scope that the job belongs to.
-    #[inline]
-    pub(super) fn scope(&self) -> Option<&'a ScopeJobs<P>> {
-        match self {
-            Origin::InScope(_, scope) => Some(scope),
-            Origin::Outside(_) | Origin::Inside(_) => None,
-        }
-    }
-
-    /// The same place.
-    pub(super) fn copy(&self) -> Origin<'a, P> {
-        match *self {
-            Origin::Outside(shared) => Origin::Outside(shared),
-            Origin::Inside(context) => Origin::Inside(context),
-            Origin::InScope(shared, scope) => Origin::InScope(shared, scope),
-        }
-    }
-
-    /// The calling thread's context, for the length of a call.
-    ///
-    /// # Errors
-    /// As [`Shared::context`].
-    #[inline]
-    pub(super) fn context(&self) -> Result<Context<'_, P>, ScheduleError> {
-        match self {
-            Origin::Outside(shared) | Origin::InScope(shared, _) => shared.context(),
-            // SAFETY: the context was lent to this thread, which it does not leave, and this copy of it lives
-            // no longer than the borrow of the original.
-            Origin::Inside(context) => Ok(unsafe { Context::new(context.shared, context.thread) }),
-        }
-    }
 }
 
 impl<'a, P: Platform> NewJob<'a, 'static, P> {

@@ -4,7 +4,8 @@
 use platform::Platform;
 
 use super::handle::{Event, Job, Latch};
-use super::schedule::{NewJob, Origin};
+use super::origin::Origin;
+use super::schedule::NewJob;
 use crate::error::or_panic;
 use crate::store::{JobId, Name};
 use crate::work::{Context, Scope};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use platform::Platform;
 
-use super::schedule::{NewJob, Origin};
+use super::origin::Origin;
+use super::schedule::NewJob;
 use crate::access::{AccessError, AccessFault, Declared};
 use crate::error::ScheduleError;
 use crate::store::{BodyTable, JobId, Label, Slot, SlotValue, Ticket};
@@ -60,14 +61,11 @@ impl<P: Platform> NewJob<'_, '_, P> {
         let graph = cx.graph();
         let lane = cx.own(|own| own.lane.0) & self.inherits;
         let flags = flags | Slot::<P>::HAS_BODY | self.flags | lane;
-        let scope = self.from.scope();
-        let made = match scope {
-            None => graph.make_here(&self.label, flags, Ticket::NONE),
-            Some(scope) => {
-                let flags = flags | Slot::<P>::IN_SCOPE;
-                let made = graph.make(&self.label, flags, scope.parent());
-                made.inspect(|_| scope.count(&cx))
-            }
+        let has_parent = self.from.has_parent();
+        let made = if has_parent {
+            self.make_child(&cx, flags)
+        } else {
+            graph.make_here(&self.label, flags, Ticket::NONE)
         };
         let (job, slot) = made.ok_or_else(|| graph.full())?;
         put(job, slot);
@@ -80,7 +78,7 @@ impl<P: Platform> NewJob<'_, '_, P> {
         } else if after.is_empty() {
             graph.make_runnable(job, slot, flags, queue);
         } else {
-            graph.wire(job, slot, after, queue, scope.is_some())?;
+            graph.wire(job, slot, after, queue, has_parent)?;
         }
         if self.is_quiet {
             cx.tell_spinners();
@@ -88,6 +86,23 @@ impl<P: Platform> NewJob<'_, '_, P> {
             cx.publish(queue, false);
         }
         Ok(JobId::new(cx.shared.id, job))
+    }
+
+    /// Makes a job of the scope or the group that this one belongs to. `None` if all slots are taken.
+    #[inline(never)]
+    fn make_child<'c>(&self, cx: &'c Context<'_, P>, flags: u32) -> Option<(Ticket, &'c Slot<P>)> {
+        let graph = cx.graph();
+        match self.from {
+            Origin::InScope(_, scope) => {
+                let flags = flags | Slot::<P>::IN_SCOPE;
+                let made = graph.make(&self.label, flags, scope.parent());
+                made.inspect(|_| scope.count(cx))
+            }
+            Origin::OutsideInGroup(_, group) | Origin::InsideInGroup(_, group) => {
+                graph.make(&self.label, flags, group)
+            }
+            Origin::Outside(_) | Origin::Inside(_) => None,
+        }
     }
 
     /// Notes the place of a new job, which is not published yet, in the order of its frame.
@@ -138,18 +153,18 @@ impl<P: Platform> NewJob<'_, '_, P> {
         declares: &Declares<'_>,
     ) -> Result<(), ScheduleError> {
         let (graph, queue) = (cx.graph(), cx.queue());
-        let in_scope = self.from.scope().is_some();
+        let has_parent = self.from.has_parent();
         let added = cx.shared.checks.schedule(cx, &self.newcomer(job, declares));
         let added = added.map_err(|error| {
             graph.refuse(job, slot, queue);
             ScheduleError::Access(error)
         })?;
         if added.is_empty() {
-            return graph.wire(job, slot, &self.after.tickets, queue, in_scope);
+            return graph.wire(job, slot, &self.after.tickets, queue, has_parent);
         }
         let mut after = self.after.tickets.clone();
         after.extend(added);
-        graph.wire(job, slot, &after, queue, in_scope)
+        graph.wire(job, slot, &after, queue, has_parent)
     }
 
     fn newcomer<'n>(&'n self, job: Ticket, declares: &Declares<'n>) -> NewcomerJob<'n> {

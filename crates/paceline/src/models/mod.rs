@@ -20,6 +20,7 @@ mod built;
 mod deque;
 mod ending;
 mod futures;
+mod groups;
 mod idle;
 mod lanes;
 mod links;

@@ -13,7 +13,7 @@ use std::panic::Location;
 
 use platform::{Atomic, Lock, Memory, Ordering, Os, Platform};
 
-use super::schedule::Origin;
+use super::origin::Origin;
 use crate::error::or_panic;
 use crate::policy::Grain;
 use crate::store::{Label, Name};

@@ -51,7 +51,8 @@ impl<P: Platform> Waiter<'_, '_, P> {
         phase_allows && word.generation == ticket.generation()
     }
 
-    /// Whether the job was made by (a job made by …) the target, or by a job that the target needs.
+    /// Whether the job was made by (a job made by …) the target, or by a job that the target needs; or it is
+    /// one of the group whose jobs the wait may run, or was made by one.
     #[inline(never)]
     pub(super) fn descends(&self, ticket: Ticket) -> bool {
         const NESTING_MAX: usize = 256;
@@ -60,7 +61,7 @@ impl<P: Platform> Waiter<'_, '_, P> {
             let Some(parent) = self.cx.graph().parent_of(job) else {
                 return false;
             };
-            if parent == self.target || self.is_marked(parent) {
+            if parent == self.target || self.is_marked(parent) || self.is_group(parent) {
                 return true;
             }
             job = parent;

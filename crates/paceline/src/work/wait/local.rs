@@ -19,20 +19,43 @@ pub(crate) struct WaitLocal {
     pub(super) serial: u64,
     /// Marks of the innermost wait have this number or a greater one.
     pub(super) marks_from: u64,
+    /// The innermost wait that may run the jobs of a group.
+    pub(super) group: GroupWait,
     /// How useful spinning inside waits has been.
     pub(super) habit: SpinHabit,
 }
 
 impl WaitLocal {
+    /// The serial of a mark that says which thread to wake, and that no walk has made: walks have greater
+    /// ones.
+    pub(super) const NO_WALK: u64 = 1;
+
     pub(crate) fn new() -> WaitLocal {
         WaitLocal {
             awaited: Vec::new(),
             watches: 0,
             vain_polls: 0,
             search: Vec::new(),
-            serial: 0,
+            serial: WaitLocal::NO_WALK,
             marks_from: 0,
+            group: GroupWait::NONE,
             habit: SpinHabit::default(),
         }
     }
+}
+
+/// A wait that may run the jobs of a group.
+#[derive(Clone, Copy)]
+pub(super) struct GroupWait {
+    pub(super) group: Ticket,
+    /// How many waits of the thread are in progress, this one included.
+    pub(super) depth: usize,
+}
+
+impl GroupWait {
+    /// There is none.
+    pub(super) const NONE: GroupWait = GroupWait {
+        group: Ticket::NONE,
+        depth: 0,
+    };
 }

@@ -4,6 +4,7 @@ use platform::{Atomic, Ordering, Platform};
 
 use super::waiter::Waiter;
 use crate::store::{Slot, Ticket};
+use crate::work::context::Context;
 
 /// A decoded mark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,8 +38,26 @@ impl<P: Platform> Waiter<'_, '_, P> {
     /// Marks a job for a walk of this thread slot. Returns the mark, and whether it is the first mark of this
     /// wait (or the first since another thread's mark replaced it). `None` if this walk has already visited
     /// the job.
+    #[inline]
     pub(super) fn mark(&self, slot: &Slot<P>) -> Option<(u64, bool)> {
-        let (thread, serial) = (self.cx.thread.index, self.walk.serial);
+        self.cx.mark_for(slot, self.walk.serial)
+    }
+
+    /// Whether the innermost wait has found that it needs the job.
+    pub(super) fn is_marked(&self, job: Ticket) -> bool {
+        let slot = self.cx.shared.slot(job);
+        let mark = Mark::unpack(slot.mark.load(Ordering::Relaxed));
+        let first = self.cx.own(|own| own.wait.marks_from);
+        mark.is_some_and(|mark| mark.thread == self.cx.thread.index && mark.serial >= first)
+            && !slot.is_over(job)
+    }
+}
+
+impl<P: Platform> Context<'_, P> {
+    /// Marks a job for the walk of this thread slot with this number; as [`Waiter::mark`].
+    #[inline]
+    pub(super) fn mark_for(&self, slot: &Slot<P>, serial: u64) -> Option<(u64, bool)> {
+        let thread = self.thread.index;
         // Relaxed otherwise: see the module; the caller fences. It is a compare-exchange, so that a mark that
         // overwrites another thread's mark says so.
         //
@@ -64,21 +83,12 @@ impl<P: Platform> Waiter<'_, '_, P> {
                 .compare_exchange(seen, new, Ordering::Acquire, relaxed)
             {
                 Ok(_) => {
-                    let first = self.cx.own(|own| own.wait.marks_from);
+                    let first = self.own(|own| own.wait.marks_from);
                     let known = |mark: Mark| mark.thread == thread && mark.serial >= first;
                     return Some((new, !before.is_some_and(known)));
                 }
                 Err(now) => seen = now,
             }
         }
-    }
-
-    /// Whether the innermost wait has found that it needs the job.
-    pub(super) fn is_marked(&self, job: Ticket) -> bool {
-        let slot = self.cx.shared.slot(job);
-        let mark = Mark::unpack(slot.mark.load(Ordering::Relaxed));
-        let first = self.cx.own(|own| own.wait.marks_from);
-        mark.is_some_and(|mark| mark.thread == self.cx.thread.index && mark.serial >= first)
-            && !slot.is_over(job)
     }
 }

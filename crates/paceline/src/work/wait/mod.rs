@@ -7,7 +7,7 @@
 //! could take for ever, or wait for something that the waiter holds. That is the most reported defect of such
 //! libraries (rayon #592 and #957, Taskflow #649, oneTBB #1316 …).
 //!
-//! Four things bend the rule:
+//! Five things bend the rule:
 //!
 //! - Where there are no workers at all, a waiter that has none of its own jobs to run runs any job that is
 //!   ready. It may wait for an event that such a job completes, and no other thread may ever come. In the
@@ -21,6 +21,7 @@
 //!   polls (`poll`).
 //! - A waiter that has little of its thread's stack left starts no further body on it. With workers it rests,
 //!   and a spare takes over. Without workers the wait panics (`stack`).
+//! - A wait may name a group. Then it runs the jobs of that group, too, and no others (`group`).
 //! - A pinned thread runs jobs that are pinned to it in its waits outside of jobs, whether or not it waits
 //!   for them, because no other thread ever will. In the middle of a job it runs those that the wait needs
 //!   (`pinned`).
@@ -46,6 +47,7 @@
 
 mod deadlock;
 mod find;
+mod group;
 mod help;
 mod local;
 mod long;
