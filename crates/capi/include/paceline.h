@@ -134,6 +134,11 @@ typedef uint64_t pl_job;
 typedef uint64_t pl_frame;
 
 /**
+ * The number of a group of jobs, of its job system. Zero is none.
+ */
+typedef uint64_t pl_group;
+
+/**
  * The body of a job. `data` is what the description says. It must not end by longjmp. A C++ exception that
  * leaves it ends the process.
  */
@@ -220,6 +225,10 @@ typedef struct {
    * with the earliest deadline go first. 0: none.
    */
   pl_frame frame;
+  /**
+   * The group that it belongs to (pl_group_create): waits of the group may run it. 0: none.
+   */
+  pl_group group;
 } pl_job_desc;
 
 /**
@@ -287,6 +296,10 @@ typedef struct {
    * As in pl_job_desc. Not for pl_parallel_for.
    */
   pl_frame frame;
+  /**
+   * As in pl_job_desc. Not for pl_parallel_for.
+   */
+  pl_group group;
 } pl_loop_desc;
 
 /**
@@ -615,6 +628,25 @@ pl_status pl_frame_end(pl_system *system, pl_frame frame);
 pl_status pl_frame_remaining(pl_system *system, pl_frame frame, uint64_t *nanoseconds);
 
 /**
+ * Makes a group, for jobs that belong together (`group` in their descriptions). A wait of the group,
+ * pl_group_wait, may run all of its jobs. It is for gangs: jobs that wait for each other by means of their
+ * own, as the solvers of physics libraries do. Such a wait has to be able to run the rest of the gang, and
+ * no stranger's job. Takes a lock and allocates. Destroy it with pl_group_destroy.
+ *
+ * Requires: `system` was made by pl_system_create. `name` is null or ends with a zero byte. `out` may be written to.
+ */
+pl_status pl_group_create(pl_system *system,
+                          const char *name,
+                          pl_group *out);
+
+/**
+ * Forgets a group. Its jobs run on, as jobs of none. PL_UNKNOWN if there is none.
+ *
+ * Requires: `system` was made by pl_system_create.
+ */
+pl_status pl_group_destroy(pl_system *system, pl_group group);
+
+/**
  * Makes a job, and puts its number into `*out`, if that is not null. It runs when the jobs that it waits for
  * have ended. If one of them has failed it never runs. Wakes a worker if one sleeps; allocates for data of
  * more than 40 bytes, and for more than 8 jobs to wait for.
@@ -798,6 +830,27 @@ pl_status pl_wait(pl_system *system,
 pl_status pl_wait_timeout(pl_system *system,
                           pl_job job,
                           uint64_t nanoseconds);
+
+/**
+ * As pl_wait, for a job of this group or another one. Meanwhile the thread may run the jobs of the group,
+ * besides those that the job waits for. Takes a short lock.
+ *
+ * Requires: `system` was made by pl_system_create.
+ */
+pl_status pl_group_wait(pl_system *system,
+                        pl_group group,
+                        pl_job job);
+
+/**
+ * As pl_group_wait, for so many nanoseconds at most: PL_TIMEOUT if the job has not ended then. As in
+ * pl_wait_timeout, a thread of the program runs nothing meanwhile, unless there are no workers.
+ *
+ * Requires: `system` was made by pl_system_create.
+ */
+pl_status pl_group_wait_timeout(pl_system *system,
+                                pl_group group,
+                                pl_job job,
+                                uint64_t nanoseconds);
 
 /**
  * Whether a job has ended, well or not: `*done` is 1, else 0. Costs some nanoseconds.

@@ -265,6 +265,7 @@ template <> struct outcome<void> {
 } // namespace detail
 
 class frame;
+class group;
 
 /// What a job waits for, and how it runs: pl::after(a, b).background().
 class options {
@@ -297,6 +298,8 @@ public:
     }
     /// The frame that it belongs to: of several in flight, that with the earliest deadline goes first.
     options &in(const pl::frame &of);
+    /// The group that it belongs to: waits of the group may run it.
+    options &in(const pl::group &of);
     /// What can call it off before it begins.
     options &cancelled_by(const pl::token &by) {
         token_ = by.number();
@@ -330,6 +333,7 @@ private:
         desc.quiet = quiet_;
         desc.token = token_;
         desc.frame = frame_;
+        desc.group = group_;
         if constexpr (std::is_same_v<Desc, pl_job_desc>)
             desc.pin = pin_;
         else if (pin_ != 0)
@@ -341,6 +345,7 @@ private:
     pl_token token_ = 0;
     pl_pin pin_ = 0;
     pl_frame frame_ = 0;
+    pl_group group_ = 0;
     std::uint32_t quiet_ = 0;
     std::uint32_t grain_ = 0;
 };
@@ -423,6 +428,49 @@ private:
 
 inline options &options::in(const pl::frame &of) {
     frame_ = of.number();
+    return *this;
+}
+
+/// Jobs that belong together: `jobs.schedule("solve", body, pl::options().in(physics))`. A wait of the group
+/// may run all of its jobs, and no stranger's: for gangs, whose members wait for each other by means of their
+/// own. Its end ends nothing: its jobs run on.
+class group {
+public:
+    group(group &&other) noexcept
+        : system_(other.system_), number_(std::exchange(other.number_, 0)) {}
+    group(const group &) = delete;
+    group &operator=(const group &) = delete;
+    group &operator=(group &&) = delete;
+    ~group() {
+        if (number_ != 0)
+            pl_group_destroy(system_, number_);
+    }
+
+    pl_group number() const noexcept { return number_; }
+    /// Waits for a job. Meanwhile the thread runs what the job needs, and jobs of the group.
+    void wait(job of) const { check(pl_group_wait(system_, number_, of.number())); }
+    /// Waits for so long at most; false if the job has not ended then.
+    template <class Rep, class Period>
+    bool wait_for(job of, std::chrono::duration<Rep, Period> time) const {
+        auto count = std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
+        auto most = count < 0 ? 0 : static_cast<std::uint64_t>(count);
+        pl_status status = pl_group_wait_timeout(system_, number_, of.number(), most);
+        if (status == PL_TIMEOUT)
+            return false;
+        check(status);
+        return true;
+    }
+
+private:
+    friend class system;
+    group(pl_system *system, pl_group number) noexcept : system_(system), number_(number) {}
+
+    pl_system *system_;
+    pl_group number_;
+};
+
+inline options &options::in(const pl::group &of) {
+    group_ = of.number();
     return *this;
 }
 
@@ -619,6 +667,12 @@ public:
         pl_job made = 0;
         check(pl_event_create(raw_, name, count, &made));
         return pl::event(raw_, made);
+    }
+    /// A group of jobs.
+    pl::group group(const char *name) {
+        pl_group made = 0;
+        check(pl_group_create(raw_, name, &made));
+        return pl::group(raw_, made);
     }
     /// A token that can call jobs off.
     pl::token token() {

@@ -7,6 +7,7 @@ use paceline::{CancelToken, Lane, NewJob, ThreadPin};
 use crate::body::{BodyData, BodyParts, Bound, JobFunction, Taker, pl_body, pl_release};
 use crate::described::{Described, array, must_be, put, read};
 use crate::frames::{in_frame, pl_frame};
+use crate::groups::pl_group;
 use crate::names::name_of;
 use crate::pinned::pl_pin;
 use crate::status::{Answer, Refusal, call, pl_status};
@@ -83,6 +84,8 @@ pub struct pl_job_desc {
     /// The frame that it belongs to (pl_frame_begin). While several frames are in flight, the jobs of the one
     /// with the earliest deadline go first. 0: none.
     pub frame: pl_frame,
+    /// The group that it belongs to (pl_group_create): waits of the group may run it. 0: none.
+    pub group: pl_group,
 }
 
 // SAFETY: it is repr(C), begins with its size, and zero is a value of each field.
@@ -101,6 +104,7 @@ pub(crate) struct Common<'d> {
     pub(crate) token: Option<&'d CancelToken>,
     pub(crate) pin: Option<ThreadPin>,
     pub(crate) frame: pl_frame,
+    pub(crate) group: pl_group,
 }
 
 impl<'d> Common<'d> {
@@ -114,6 +118,9 @@ impl<'d> Common<'d> {
             0 => js.job(name.as_str()),
             frame => in_frame(system, frame, |frame| frame.job(name.as_str()))?,
         };
+        if self.group != 0 {
+            job = job.in_group(&*system.group(self.group)?);
+        }
         match lane_of(self.lane)? {
             Lane::Normal => {} // That of the job that makes it, or of the frame.
             lane => job = job.lane(lane),
@@ -188,6 +195,7 @@ pub unsafe extern "C" fn pl_schedule(
             token: token.as_ref(),
             pin: system.pin(desc.pin)?,
             frame: desc.frame,
+            group: desc.group,
         };
         // SAFETY: the caller's promise.
         let job = unsafe { common.begin(system) }?;
@@ -222,6 +230,7 @@ pub unsafe extern "C" fn pl_combine(
             token: None,
             pin: None,
             frame: 0,
+            group: 0,
         };
         // SAFETY: a null name is allowed.
         let id = unsafe { common.begin(system) }?.try_combine()?;

@@ -8,6 +8,7 @@ use paceline::{Context, Grain, Name, NewJob};
 use crate::body::{BodyData, BodyParts, Bound, LoopFunction, Taker, pl_loop_body, pl_release};
 use crate::described::{Described, array, put, read};
 use crate::frames::pl_frame;
+use crate::groups::pl_group;
 use crate::jobs::{Common, PL_LANE_NORMAL, pl_job, pl_lane};
 use crate::names::name_of;
 use crate::status::{Answer, Refusal, call, pl_status, text_of};
@@ -46,6 +47,8 @@ pub struct pl_loop_desc {
     pub token: pl_token,
     /// As in pl_job_desc. Not for pl_parallel_for.
     pub frame: pl_frame,
+    /// As in pl_job_desc. Not for pl_parallel_for.
+    pub group: pl_group,
 }
 
 // SAFETY: it is repr(C), begins with its size, and zero is a value of each field.
@@ -118,6 +121,7 @@ pub unsafe extern "C" fn pl_schedule_for(
             token: token.as_ref(),
             pin: None,
             frame: desc.frame,
+            group: desc.group,
         };
         let taker = ScheduledLoop {
             system,
@@ -174,10 +178,11 @@ pub unsafe extern "C" fn pl_parallel_for(
         // SAFETY: the caller's promise.
         let system = unsafe { named(system) }?;
         let is_plain = desc.after_count == 0 && desc.lane == PL_LANE_NORMAL;
-        let has_more = !is_plain || desc.quiet != 0 || desc.token != 0 || desc.frame != 0;
+        let numbers = [desc.token, desc.frame, desc.group];
+        let has_more = !is_plain || desc.quiet != 0 || numbers != [0; 3];
         if has_more {
             return Err(Refusal::invalid(
-                "pl_parallel_for runs at once: after, lane, quiet, token and frame are for \
+                "pl_parallel_for runs at once: after, lane, quiet, token, frame and group are for \
                  pl_schedule_for",
             ));
         }

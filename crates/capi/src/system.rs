@@ -7,11 +7,11 @@
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::ffi::c_char;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use paceline::{Builder, CancelToken, Frame, JobId, JobSystem, Latch, Trace, WaitPolicy};
+use paceline::{Builder, CancelToken, Frame, Group, JobId, JobSystem, Latch, Trace, WaitPolicy};
 
 use crate::described::{Described, must_be, read, text};
 use crate::status::{Answer, Refusal, call, pl_status};
@@ -28,6 +28,7 @@ pub struct pl_system {
     pub(crate) events: Mutex<HashMap<u64, OpenEvent>>,
     pub(crate) tokens: Mutex<OpenTokens>,
     pub(crate) frames: Mutex<HashMap<u64, Frame<'static>>>,
+    pub(crate) groups: Mutex<OpenGroups>,
     pub(crate) trace: Mutex<Option<Trace>>,
 }
 
@@ -42,6 +43,14 @@ pub(crate) struct OpenEvent {
 #[derive(Default)]
 pub(crate) struct OpenTokens {
     pub(crate) by_number: HashMap<u64, CancelToken>,
+    /// The number of the last one. No number is used twice.
+    pub(crate) last: u64,
+}
+
+/// The groups that the program has made.
+#[derive(Default)]
+pub(crate) struct OpenGroups {
+    pub(crate) by_number: HashMap<u64, Arc<Group>>,
     /// The number of the last one. No number is used twice.
     pub(crate) last: u64,
 }
@@ -197,6 +206,7 @@ pub unsafe extern "C" fn pl_system_create(
             events: Mutex::default(),
             tokens: Mutex::default(),
             frames: Mutex::default(),
+            groups: Mutex::default(),
             trace: Mutex::default(),
         }));
         lock(&ALL).push(system);
@@ -226,6 +236,7 @@ pub unsafe extern "C" fn pl_system_destroy(system: *mut pl_system) -> pl_status 
         let trace = trace.map_or(Ok(()), |trace| trace.finish().map(drop));
         // What C never ended: an open frame ends, an open event is abandoned.
         drop(std::mem::take(&mut *lock(&system.frames)));
+        drop(std::mem::take(&mut *lock(&system.groups)));
         drop(std::mem::take(&mut *lock(&system.tokens)));
         drop(std::mem::take(&mut *lock(&system.events)));
         // AcqRel: pairs with the Acquire in `js`; of two calls one ends it.

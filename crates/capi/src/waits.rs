@@ -3,6 +3,7 @@
 use paceline::JobSystem;
 
 use crate::described::{must_be, put};
+use crate::groups::pl_group;
 use crate::jobs::pl_job;
 use crate::status::{Answer, call, pl_status};
 use crate::system::{named, pl_system, time};
@@ -40,6 +41,50 @@ pub unsafe extern "C" fn pl_wait_timeout(
         let has_ended = system
             .js()?
             .wait_timeout(system.id(job)?, time(nanoseconds))?;
+        Ok(if has_ended {
+            pl_status::PL_OK
+        } else {
+            pl_status::PL_TIMEOUT
+        })
+    })
+}
+
+/// As pl_wait, for a job of this group or another one. Meanwhile the thread may run the jobs of the group,
+/// besides those that the job waits for. Takes a short lock.
+///
+/// # Safety
+/// `system` was made by pl_system_create.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pl_group_wait(
+    system: *mut pl_system,
+    group: pl_group,
+    job: pl_job,
+) -> pl_status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let system = unsafe { named(system) }?;
+        system.group(group)?.try_wait(system.id(job)?)?;
+        Ok(pl_status::PL_OK)
+    })
+}
+
+/// As pl_group_wait, for so many nanoseconds at most: PL_TIMEOUT if the job has not ended then. As in
+/// pl_wait_timeout, a thread of the program runs nothing meanwhile, unless there are no workers.
+///
+/// # Safety
+/// `system` was made by pl_system_create.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pl_group_wait_timeout(
+    system: *mut pl_system,
+    group: pl_group,
+    job: pl_job,
+    nanoseconds: u64,
+) -> pl_status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let system = unsafe { named(system) }?;
+        let group = system.group(group)?;
+        let has_ended = group.wait_timeout(system.id(job)?, time(nanoseconds))?;
         Ok(if has_ended {
             pl_status::PL_OK
         } else {

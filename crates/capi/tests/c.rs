@@ -22,6 +22,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("failures", &[]),
     ("tokens", &[]),
     ("pinned", &[]),
+    ("groups", &[]),
     ("frames", &["{folder}/c.pftrace"]),
 ];
 

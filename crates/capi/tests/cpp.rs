@@ -22,6 +22,7 @@ const fn cpp(standard: &'static str, flags: &'static [&'static str]) -> Language
 /// Each example with the oldest standard that it is for.
 const EXAMPLES: &[(&str, &[&str])] = &[
     ("first.cpp", &["c++17", "c++20"]),
+    ("groups.cpp", &["c++17"]),
     ("coroutines.cpp", &["c++20"]),
 ];
 

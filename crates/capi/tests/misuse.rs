@@ -61,6 +61,7 @@ enum Step {
         token: u64,
         pin: u64,
         frame: u64,
+        group: u64,
     },
     Loop {
         system: u8,
@@ -119,6 +120,17 @@ enum Step {
         system: u8,
         frame: u64,
     },
+    Group(u8),
+    DestroyGroup {
+        system: u8,
+        group: u64,
+    },
+    WaitInGroup {
+        system: u8,
+        group: u64,
+        job: u8,
+        time: u64,
+    },
     PinThread(u8),
     UnpinThread(u8),
     RunPinned(u8),
@@ -139,16 +151,21 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let token = || prop_oneof![3 => Just(0), 3 => 1..4_u64, 1 => any::<u64>()];
     // Some are that of this thread in one of the job systems.
     let pin = prop_oneof![5 => Just(0), 4 => any::<u8>().prop_map(u64::from), 1 => any::<u64>()];
-    let frame = prop_oneof![6 => Just(0), 3 => 1..4_u64, 1 => any::<u64>()];
+    let frame = || prop_oneof![6 => Just(0), 3 => 1..4_u64, 1 => any::<u64>()];
     let byte = any::<u8>;
     let step = prop_oneof![
         1 => (0..3_u32).prop_map(|workers| Step::Create { workers }),
         1 => byte().prop_map(Step::Destroy),
-        8 => (byte(), any::<[u8; 2]>(), size, lane, (token(), pin, frame)).prop_map(
-            |(system, after, size, lane, (token, pin, frame))| {
-                Step::Schedule { system, after, size, lane, token, pin, frame }
+        8 => (byte(), any::<[u8; 2]>(), size, lane, (token(), pin, frame(), frame())).prop_map(
+            |(system, after, size, lane, (token, pin, frame, group))| {
+                Step::Schedule { system, after, size, lane, token, pin, frame, group }
             }
         ),
+        2 => byte().prop_map(Step::Group),
+        1 => (byte(), frame()).prop_map(|(system, group)| Step::DestroyGroup { system, group }),
+        3 => (byte(), frame(), byte(), 0..20_000_u64).prop_map(|(system, group, job, time)| {
+            Step::WaitInGroup { system, group, job, time }
+        }),
         1 => byte().prop_map(Step::PinThread),
         1 => byte().prop_map(Step::UnpinThread),
         2 => byte().prop_map(Step::RunPinned),
@@ -225,7 +242,7 @@ impl Program {
         system: u8,
         after: [u8; 2],
         size: Size,
-        (lane, token, pin, frame): (u32, u64, u64, u64),
+        (lane, token, pin, frame, group): (u32, u64, u64, u64, u64),
     ) {
         let system = self.system(system);
         let after = after.map(|number| self.job(number));
@@ -253,6 +270,7 @@ impl Program {
             token,
             pin: self.pins[pin as usize % self.pins.len()],
             frame,
+            group,
         };
         let mut job = 0;
         // SAFETY: the description is as long as its size says; all pointers are of this function.
@@ -284,6 +302,7 @@ impl Program {
             quiet: 0,
             token: 0,
             frame: 0,
+            group: 0,
         };
         let mut job = 0;
         // SAFETY: the description is right; all pointers are of this function.
@@ -361,6 +380,36 @@ impl Program {
         }
     }
 
+    /// A step with a group.
+    fn group_step(&mut self, step: &Step) {
+        match *step {
+            Step::Group(system) => {
+                let mut group = 0;
+                // SAFETY: the job system is null or was made; null is a name.
+                self.call(system, |system| unsafe {
+                    pl_group_create(system, null(), &mut group)
+                });
+            }
+            Step::DestroyGroup { system, group } => {
+                // SAFETY: as above.
+                self.call(system, |system| unsafe { pl_group_destroy(system, group) });
+            }
+            Step::WaitInGroup {
+                system,
+                group,
+                job,
+                time,
+            } => {
+                let job = self.job(job);
+                // SAFETY: as above.
+                self.call(system, |system| unsafe {
+                    pl_group_wait_timeout(system, group, job, time)
+                });
+            }
+            _ => unreachable!("it is no step with a group"),
+        }
+    }
+
     /// A step that says what one job has to do with another.
     fn edge_step(&mut self, step: &Step) {
         match *step {
@@ -430,7 +479,8 @@ impl Program {
                 token,
                 pin,
                 frame,
-            } => self.schedule(system, after, size, (lane, token, pin, frame)),
+                group,
+            } => self.schedule(system, after, size, (lane, token, pin, frame, group)),
             Step::Loop {
                 system,
                 after,
@@ -462,6 +512,9 @@ impl Program {
                 self.token_step(step);
             }
             Step::Frame { .. } | Step::EndFrame { .. } => self.frame_step(step),
+            Step::Group(_) | Step::DestroyGroup { .. } | Step::WaitInGroup { .. } => {
+                self.group_step(step);
+            }
             Step::PinThread(_) | Step::UnpinThread(_) | Step::RunPinned(_) => self.pin_step(step),
             Step::Ask(system) => {
                 let mut needed = 0;

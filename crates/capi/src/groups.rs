@@ -1,0 +1,78 @@
+//! Groups: jobs that a wait may run although it does not need them.
+
+use std::ffi::c_char;
+use std::sync::Arc;
+
+use paceline::Group;
+
+use crate::described::{must_be, put};
+use crate::names::name_of;
+use crate::status::{Answer, Refusal, call, pl_status};
+use crate::system::{lock, named, pl_system};
+
+/// The number of a group of jobs, of its job system. Zero is none.
+pub type pl_group = u64;
+
+impl pl_system {
+    /// The group with this number.
+    pub(crate) fn group(&'static self, group: pl_group) -> Answer<Arc<Group>> {
+        self.js()?;
+        if group == 0 {
+            return Err(Refusal::invalid(
+                "0 is no group: make one with pl_group_create",
+            ));
+        }
+        let known = lock(&self.groups).by_number.get(&group).cloned();
+        known.ok_or_else(|| {
+            Refusal::new(
+                pl_status::PL_UNKNOWN,
+                format!("{group} is not a group of this job system, or was destroyed"),
+            )
+        })
+    }
+}
+
+/// Makes a group, for jobs that belong together (`group` in their descriptions). A wait of the group,
+/// pl_group_wait, may run all of its jobs. It is for gangs: jobs that wait for each other by means of their
+/// own, as the solvers of physics libraries do. Such a wait has to be able to run the rest of the gang, and
+/// no stranger's job. Takes a lock and allocates. Destroy it with pl_group_destroy.
+///
+/// # Safety
+/// `system` was made by pl_system_create. `name` is null or ends with a zero byte. `out` may be written to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pl_group_create(
+    system: *mut pl_system,
+    name: *const c_char,
+    out: *mut pl_group,
+) -> pl_status {
+    call(|| {
+        must_be(out, "out")?;
+        // SAFETY: the caller's promise.
+        let (system, name) = unsafe { (named(system)?, name_of(name, "group")?) };
+        let made = Arc::new(system.js()?.try_group(name.as_str())?);
+        let mut groups = lock(&system.groups);
+        groups.last += 1;
+        let number = groups.last;
+        groups.by_number.insert(number, made);
+        drop(groups);
+        // SAFETY: the caller's promise.
+        unsafe { put(out, number) };
+        Ok(pl_status::PL_OK)
+    })
+}
+
+/// Forgets a group. Its jobs run on, as jobs of none. PL_UNKNOWN if there is none.
+///
+/// # Safety
+/// `system` was made by pl_system_create.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pl_group_destroy(system: *mut pl_system, group: pl_group) -> pl_status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let system = unsafe { named(system) }?;
+        let known = system.group(group)?;
+        let last = lock(&system.groups).by_number.remove(&group);
+        drop((known, last));
+        Ok(pl_status::PL_OK)
+    })
+}
