@@ -87,7 +87,7 @@ fn a_fleet_goes_on_with_what_is_new() {
     fs::write(&more, "").unwrap();
     let (code, _, err) = paceline(folder.path(), &fleet);
     assert!(
-        code == 2 && err.contains("more.txt.gz") && err.contains("another --out"),
+        code == 2 && err.contains("more.txt.gz") && err.contains("another name"),
         "{err}"
     );
 }

@@ -1,5 +1,6 @@
 //! Writing: data to standard output, messages to standard error, and whole files.
 
+use std::cell::RefCell;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -9,8 +10,40 @@ use serde::Serialize;
 
 use crate::Failure;
 
+thread_local! {
+    /// What this thread prints, while it is captured.
+    static CAPTURED: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Calls `f`, and returns what it printed on this thread instead of writing it to standard output.
+pub fn captured<R>(f: impl FnOnce() -> R) -> (String, R) {
+    /// Ends the capture, also if `f` panics.
+    struct End;
+    impl Drop for End {
+        fn drop(&mut self) {
+            CAPTURED.take();
+        }
+    }
+    CAPTURED.set(Some(String::new()));
+    let end = End;
+    let result = f();
+    let text = CAPTURED.take().unwrap_or_default();
+    drop(end);
+    (text, result)
+}
+
 /// Writes text to standard output.
 pub fn print(text: impl Display) -> Result<(), Failure> {
+    let text = text.to_string();
+    let is_kept = CAPTURED.with_borrow_mut(|kept| {
+        let Some(kept) = kept else { return false };
+        kept.push_str(&text);
+        kept.push('\n');
+        true
+    });
+    if is_kept {
+        return Ok(());
+    }
     let mut out = io::stdout().lock();
     writeln!(out, "{text}")?;
     Ok(out.flush()?)

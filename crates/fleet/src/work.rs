@@ -67,7 +67,7 @@ struct Collected<'s> {
 impl Collected<'_> {
     fn add(&mut self, unit: Unit) {
         self.done.units += 1;
-        self.done.failed += usize::from(unit.has_failed);
+        self.done.failed += usize::from(unit.error.is_some());
         self.done.rows += unit.rows.iter().map(|rows| rows.len() as u64).sum::<u64>();
         self.bytes += unit.bytes();
         self.units.push(unit);

@@ -5,7 +5,7 @@ mod bench;
 mod convert;
 mod diagnose;
 mod experiment;
-mod fleets;
+pub(crate) mod fleets;
 mod frames;
 mod record;
 mod simulate;

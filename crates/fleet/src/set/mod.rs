@@ -131,6 +131,11 @@ impl DataSet {
         Ok(set)
     }
 
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// What it is of.
     pub fn kind(&self) -> Kind {
         self.kind

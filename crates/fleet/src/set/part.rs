@@ -18,8 +18,8 @@ pub struct Unit {
     pub key: String,
     /// Of a trace, the size of its file.
     pub size: Option<u64>,
-    /// Whether its row has an error.
-    pub has_failed: bool,
+    /// The error in its row.
+    pub error: Option<String>,
     /// Its rows, those of a table together.
     pub rows: Vec<Rows>,
 }
@@ -50,7 +50,7 @@ impl Part {
     /// If Parquet refuses what it is given, which it does for no rows that [`Rows`] takes.
     pub fn new(kind: Kind, mut units: Vec<Unit>) -> Result<Part, FleetError> {
         units.sort_by(|a, b| a.key.cmp(&b.key));
-        let failed = units.iter().filter(|unit| unit.has_failed).count();
+        let failed = units.iter().filter(|unit| unit.error.is_some()).count();
         let keys = units.iter().map(|unit| unit.key.clone()).collect();
         let sizes = units.iter().map(|unit| unit.size.map(|size| size as i64));
         let sizes = sizes.collect();

@@ -17,7 +17,7 @@ fn unit(key: &str, losses: u64) -> Unit {
     Unit {
         key: key.to_owned(),
         size: Some(key.len() as u64),
-        has_failed: false,
+        error: None,
         rows: vec![rows, traces],
     }
 }

@@ -266,7 +266,7 @@ pub fn unit_of_point(point: &Point, outcome: &Outcome) -> Unit {
     Unit {
         key: key.clone(),
         size: None,
-        has_failed: outcome.error.is_some(),
+        error,
         rows: vec![spans, points],
     }
 }
@@ -321,8 +321,8 @@ mod tests {
             error: Some("deadlock\nat 7".into()),
             ..Outcome::default()
         };
-        assert!(unit_of_point(&point, &failed).has_failed);
-        assert!(!unit_of_point(&point, &Outcome::default()).has_failed);
+        assert!(unit_of_point(&point, &failed).error.is_some());
+        assert!(unit_of_point(&point, &Outcome::default()).error.is_none());
     }
 
     /// Goal: percentiles are of the values. Method: the first hundred numbers, one, and none.

@@ -9,9 +9,9 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use serde::Serialize;
-use trace::Recording;
 use trace::explain::{Selection, explain};
 use trace::timeline::{Options, Timeline};
+use trace::{Executor, Recording, Serial};
 
 pub use find::{Traces, find};
 pub use labels::{LabelPattern, Labels};
@@ -96,7 +96,13 @@ pub fn unit_of_file(file: &TraceFile, options: &TraceOptions) -> Unit {
         again: file.again(),
     };
     match File::open(&file.path) {
-        Ok(source) => of_source(source, &file.path.to_string_lossy(), &about, options),
+        Ok(source) => of_source(
+            source,
+            &file.path.to_string_lossy(),
+            &about,
+            options,
+            &Serial,
+        ),
         Err(why) => failed(
             &about,
             &format!("{}: cannot be read: {why}", file.path.display()),
@@ -106,13 +112,42 @@ pub fn unit_of_file(file: &TraceFile, options: &TraceOptions) -> Unit {
 
 /// The rows of a trace in memory. `name` is its name in errors and its key.
 pub fn unit_of_bytes(name: &str, labels: &Labels, bytes: &[u8], options: &TraceOptions) -> Unit {
+    unit_of_source(bytes, name, labels, bytes.len() as u64, options, &Serial)
+}
+
+/// The rows of a trace from anywhere, of `size` bytes; large ones are read in parts by `executor`, which
+/// changes no row. `name` is its name in errors and its key.
+pub fn unit_of_source(
+    source: impl Read,
+    name: &str,
+    labels: &Labels,
+    size: u64,
+    options: &TraceOptions,
+    executor: &dyn Executor,
+) -> Unit {
     let about = TraceAbout {
         key: name,
         labels,
-        size: bytes.len() as u64,
+        size,
         again: format!("paceline diagnose {}", quoted(name)),
     };
-    of_source(bytes, name, &about, options)
+    of_source(source, name, &about, options, executor)
+}
+
+/// The rows of a recording that is no file. `name` is its key.
+pub fn unit_of_recording(
+    name: &str,
+    labels: &Labels,
+    recording: Recording,
+    options: &TraceOptions,
+) -> Unit {
+    let about = TraceAbout {
+        key: name,
+        labels,
+        size: 0,
+        again: String::new(),
+    };
+    of_recording(recording, &about, options)
 }
 
 /// The row of a trace that could not be worked on.
@@ -151,8 +186,9 @@ fn of_source(
     name: &str,
     about: &TraceAbout<'_>,
     options: &TraceOptions,
+    executor: &dyn Executor,
 ) -> Unit {
-    match trace::read::read(source, name) {
+    match trace::read::read_on(source, name, executor) {
         Ok(recording) => of_recording(recording, about, options),
         Err(why) => failed(about, &why.to_string()),
     }
@@ -164,7 +200,7 @@ fn of_recording(recording: Recording, about: &TraceAbout<'_>, options: &TraceOpt
     Unit {
         key: about.key.to_owned(),
         size: Some(about.size),
-        has_failed: false,
+        error: None,
         rows: rows::of(&timeline, &explanation, about),
     }
 }
@@ -181,7 +217,7 @@ fn failed(about: &TraceAbout<'_>, why: &str) -> Unit {
     Unit {
         key: about.key.to_owned(),
         size: Some(about.size),
-        has_failed: true,
+        error: Some(why),
         rows: vec![traces],
     }
 }

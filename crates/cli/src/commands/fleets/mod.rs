@@ -2,6 +2,7 @@
 //!
 //! [`traces`] and [`points`] are the two commands; [`summary`] is what both say in the end.
 
+pub(crate) mod plan;
 mod points;
 mod summary;
 mod traces;

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use console::Failure;
-use fleet::{DataSet, Kind, Outcome, Point, Sweep, unit_of_point};
+use fleet::{DataSet, Kind, Point, Sweep};
 
+use super::plan::SweepPlan;
 use super::summary::DataSetReport;
 use super::{SharedBar, failure};
-use crate::commands::simulate::PointRunner;
 
 /// Run a scenario with many seeds, machines and policies, and write a Parquet table
 ///
@@ -68,21 +68,16 @@ const BYTES_MAX: u64 = 1 << 20;
 pub(in crate::commands) fn run(arguments: SweepArguments) -> Result<(), Failure> {
     let sweep = read(&arguments.sweep)?;
     let folder = arguments.sweep.parent().unwrap_or(Path::new(""));
-    let mut runner = PointRunner::new(folder);
-    let points = sweep.points(|scenario, machine| runner.digest(scenario, machine))?;
-    // Seeds are last, and no mistake is of one alone.
-    runner.check(points.iter().step_by(sweep.seeds.len().max(1)))?;
+    let plan = SweepPlan::new(&sweep, folder)?;
     let mut set = DataSet::open(&arguments.out, Kind::Points, "").map_err(failure)?;
-    let new: Vec<Point> = points
-        .into_iter()
-        .filter(|point| !set.has(&point.key()))
-        .collect();
+    let points = plan.points().iter();
+    let new: Vec<&Point> = points.filter(|point| !set.has(&point.key())).collect();
     let worked = fleet::run(
         &new,
         arguments.threads.map(usize::from),
         &mut set,
-        |point| unit_of_point(point, &runner.run(point)),
-        |point, why| unit_of_point(point, &Outcome::failed(why)),
+        |point| plan.run(point),
+        |point, why| SweepPlan::broken(point, why),
         &SharedBar::new("points", new.len()),
     );
     let worked = worked.map_err(failure)?;

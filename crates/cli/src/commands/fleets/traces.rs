@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use console::Failure;
-use fleet::{
-    DataSet, Kind, LabelPattern, TraceFile, TraceOptions, broken_trace, find, unit_of_file,
-};
+use fleet::{DataSet, Kind, LabelPattern, TraceOptions, broken_trace, find, unit_of_file};
 
+use super::plan::{fleet_made_with, missing_traces};
 use super::summary::DataSetReport;
 use super::{SharedBar, failure};
 
@@ -95,29 +94,10 @@ pub(in crate::commands) fn run(arguments: FleetArguments) -> Result<(), Failure>
         waits: arguments.waits,
     };
     let found = find(&arguments.traces, arguments.labels.as_ref()).map_err(failure)?;
-    let labels = arguments
-        .labels
-        .as_ref()
-        .map(ToString::to_string)
-        .unwrap_or_default();
-    let made_with = format!("labels {labels:?}, {}", options.text());
+    let made_with = fleet_made_with(arguments.labels.as_ref(), &options);
     let set = DataSet::open(&arguments.out, Kind::Traces, &made_with);
     let mut set = set.map_err(failure)?;
-    let mut new: Vec<TraceFile> = Vec::new();
-    for file in found.files {
-        match set.size_of(&file.key) {
-            None => new.push(file),
-            Some(size) if size == file.size => {}
-            Some(size) => {
-                return Err(Failure::Usage(format!(
-                    "{}: has {} bytes, and had {size} when it was read into {}; give another --out",
-                    file.path.display(),
-                    file.size,
-                    arguments.out.display()
-                )));
-            }
-        }
-    }
+    let new = missing_traces(&found.files, &set)?;
     let worked = fleet::run(
         &new,
         arguments.threads.map(usize::from),

@@ -24,7 +24,7 @@ use clap::Args;
 use console::{Failure, help, output};
 use platform::SchedParams;
 
-pub(super) use self::point::PointRunner;
+pub(crate) use self::point::PointRunner;
 use self::run::{Job, SimulationOutcome};
 use super::values::{Workers, workers};
 

@@ -9,12 +9,15 @@ use console::Failure;
 use fleet::{Figures, Outcome, Point, SpanFigures};
 use sha2::{Digest, Sha256};
 use sim::Machine;
-use sim::scenario::Scenario;
+use sim::scenario::{Ran, Scenario};
+use trace::Recording;
 
 use super::checks::checks;
+use super::frames::ProgramFindings;
 use super::library;
+use super::recording;
 use super::report::{energy, frame_lengths, span_lengths};
-use super::run::{Job, Keep};
+use super::run::{EXPLAINED_EVENTS_MAX, Job, Keep};
 use crate::commands::values::Workers;
 
 /// The key of a point's configuration: scenario and machine as they are named.
@@ -22,7 +25,7 @@ type Named = (String, Option<String>);
 
 /// Runs points. What they name is read once, so that a file that changes meanwhile changes nothing.
 #[derive(Default)]
-pub(in crate::commands) struct PointRunner {
+pub(crate) struct PointRunner {
     /// What names of files are relative to.
     folder: PathBuf,
     read: BTreeMap<Named, PointSetting>,
@@ -39,7 +42,7 @@ struct PointSetting {
 
 impl PointRunner {
     /// Names of files are relative to `folder`.
-    pub(in crate::commands) fn new(folder: &Path) -> PointRunner {
+    pub(crate) fn new(folder: &Path) -> PointRunner {
         PointRunner {
             folder: folder.to_owned(),
             read: BTreeMap::new(),
@@ -48,7 +51,7 @@ impl PointRunner {
 
     /// The digest of what these names stand for: scenario, machine, the files of the scenario's program, the
     /// version of this program, and the variable that decides how job systems wait.
-    pub(in crate::commands) fn digest(
+    pub(crate) fn digest(
         &mut self,
         scenario: &str,
         machine: Option<&str>,
@@ -64,10 +67,7 @@ impl PointRunner {
     }
 
     /// Checks points before any is run: all that they name is known, and one of them can be run at least.
-    pub(in crate::commands) fn check<'p>(
-        &self,
-        points: impl Iterator<Item = &'p Point>,
-    ) -> Result<(), Failure> {
+    pub(crate) fn check<'p>(&self, points: impl Iterator<Item = &'p Point>) -> Result<(), Failure> {
         let jobs: Vec<Job> = points
             .map(|point| self.job(point))
             .collect::<Result<_, _>>()?;
@@ -79,55 +79,28 @@ impl PointRunner {
     }
 
     /// Runs a point. Whatever is wrong with it is in the outcome.
-    pub(in crate::commands) fn run(&self, point: &Point) -> Outcome {
-        let job = match self.job(point) {
-            Ok(job) => job,
-            Err(why) => return Outcome::failed(why.text()),
+    pub(crate) fn run(&self, point: &Point) -> Outcome {
+        self.job(point).map_or_else(
+            |why| Outcome::failed(why.text()),
+            |job| ran(&job, Keep::Nothing).0,
+        )
+    }
+
+    /// Runs a point and explains what its threads waited for, if it has not too many events for that. Keeping
+    /// the kernel's events changes nothing.
+    ///
+    /// # Errors
+    /// If it cannot be run. A check that failed is in the outcome.
+    pub(crate) fn explained(&self, point: &Point) -> Result<(Outcome, Option<Recording>), Failure> {
+        let job = self.job(point)?;
+        job.check()?;
+        let (outcome, done) = ran(&job, Keep::Kernel);
+        let Some((ran, _)) = done else {
+            return Err(Failure::Usage(outcome.error.unwrap_or_default()));
         };
-        let mut outcome = Outcome {
-            machine: job.machine.name.clone(),
-            policy: job.policy.clone(),
-            ..Outcome::default()
-        };
-        let ran = job.check().and_then(|()| job.simulate(Keep::Nothing));
-        let (ran, told) = match ran {
-            Ok(ran) => ran,
-            Err(why) => {
-                outcome.error = Some(why.text());
-                return outcome;
-            }
-        };
-        let report = &ran.report;
-        let checks = checks(&job, &ran, &told);
-        let failed = checks.iter().find(|check| !check.ok);
-        let failed = failed.map(|check| format!("{}: {}", check.name, check.note));
-        outcome.error = report.refused.clone().or(failed);
-        let spent = report.threads.iter().map(|thread| thread.spent);
-        let sum = |one: fn(&sim::Spent) -> u64| spent.clone().map(|spent| one(&spent)).sum();
-        let spans = span_lengths(&job, &ran, &told).into_iter();
-        let spans = spans.map(|((thread, name), lengths_ns)| SpanFigures {
-            thread: report.threads[thread].name.clone(),
-            name: name.to_owned(),
-            lengths_ns,
-        });
-        outcome.figures = Some(Figures {
-            spans: spans.collect(),
-            trace_hash: report.trace_hash,
-            makespan_ns: report.now.0,
-            events: report.events,
-            energy_uj: energy(&job, &ran),
-            frames_ns: frame_lengths(&ran, &told),
-            spent_ns: [
-                sum(|spent| spent.run.0),
-                sum(|spent| spent.runnable.0),
-                sum(|spent| spent.sleep.0),
-            ],
-            switches: [
-                report.threads.iter().map(|thread| thread.voluntary).sum(),
-                report.threads.iter().map(|thread| thread.involuntary).sum(),
-            ],
-        });
-        outcome
+        let is_short = ran.report.events <= EXPLAINED_EVENTS_MAX;
+        let recording = is_short.then(|| recording::of(&job, &ran, None));
+        Ok((outcome, recording))
     }
 
     fn job(&self, point: &Point) -> Result<Job, Failure> {
@@ -156,6 +129,58 @@ impl PointRunner {
             replay: point.again(),
             is_shown: false,
         })
+    }
+}
+
+/// Runs it; what came of it, and the run if there was one.
+fn ran(job: &Job, keep: Keep) -> (Outcome, Option<(Ran, ProgramFindings)>) {
+    let mut outcome = Outcome {
+        machine: job.machine.name.clone(),
+        policy: job.policy.clone(),
+        ..Outcome::default()
+    };
+    let (ran, told) = match job.check().and_then(|()| job.simulate(keep)) {
+        Ok(ran) => ran,
+        Err(why) => {
+            outcome.error = Some(why.text());
+            return (outcome, None);
+        }
+    };
+    let report = &ran.report;
+    let checks = checks(job, &ran, &told);
+    let failed = checks.iter().find(|check| !check.ok);
+    let failed = failed.map(|check| format!("{}: {}", check.name, check.note));
+    outcome.error = report.refused.clone().or(failed);
+    outcome.figures = Some(figures(job, &ran, &told));
+    (outcome, Some((ran, told)))
+}
+
+fn figures(job: &Job, ran: &Ran, told: &ProgramFindings) -> Figures {
+    let report = &ran.report;
+    let spent = report.threads.iter().map(|thread| thread.spent);
+    let sum = |one: fn(&sim::Spent) -> u64| spent.clone().map(|spent| one(&spent)).sum();
+    let spans = span_lengths(job, ran, told).into_iter();
+    let spans = spans.map(|((thread, name), lengths_ns)| SpanFigures {
+        thread: report.threads[thread].name.clone(),
+        name: name.to_owned(),
+        lengths_ns,
+    });
+    Figures {
+        spans: spans.collect(),
+        trace_hash: report.trace_hash,
+        makespan_ns: report.now.0,
+        events: report.events,
+        energy_uj: energy(job, ran),
+        frames_ns: frame_lengths(ran, told),
+        spent_ns: [
+            sum(|spent| spent.run.0),
+            sum(|spent| spent.runnable.0),
+            sum(|spent| spent.sleep.0),
+        ],
+        switches: [
+            report.threads.iter().map(|thread| thread.voluntary).sum(),
+            report.threads.iter().map(|thread| thread.involuntary).sum(),
+        ],
     }
 }
 
@@ -244,10 +269,10 @@ mod tests {
     fn a_point_is_a_function_of_its_row() {
         let mut runner = PointRunner::default();
         runner
-            .digest("galaxy-s22-inversion", None)
+            .digest("game-and-build", None)
             .map_err(Failure::text)
             .unwrap();
-        let run = |seed| runner.run(&point("galaxy-s22-inversion", Some("eevdf-6.6"), seed));
+        let run = |seed| runner.run(&point("game-and-build", Some("eevdf-6.6"), seed));
         let one = run(1);
         assert_eq!((&one.error, &one.policy[..]), (&None, "eevdf-6.6"));
         assert_eq!(run(1), one);

@@ -77,7 +77,7 @@ const STEPS_MAX: u64 = 4_000_000_000;
 /// A run with more events than this is not done again for its trace.
 const TRACE_EVENTS_MAX: u64 = 20_000_000;
 /// A run with more events than this is not done again to explain its waits.
-const EXPLAINED_EVENTS_MAX: u64 = 1_000_000;
+pub(super) const EXPLAINED_EVENTS_MAX: u64 = 1_000_000;
 
 /// Runs it, and writes its trace if one is wanted or something is wrong.
 pub(super) fn run(job: &Job) -> Result<SimulationOutcome, Failure> {
