@@ -299,7 +299,7 @@ pub(crate) const STAGES: &[Stage] = &[
     },
     Stage {
         name: "clients",
-        purpose: "rayon-core's own tests on the package that takes its place",
+        purpose: "rayon-core's own tests on the package in its place; Box2D's worlds end the same",
         switch: Switch::On,
         needs: &["rustfmt"],
         counts_tests: false,

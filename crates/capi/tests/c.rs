@@ -93,6 +93,21 @@ fn the_child_of_a_fork_is_told() {
     assert!(why[0].contains("fork"), "{why:?}");
 }
 
+/// Goal: the callbacks for Box2D do what its steps need, with less threads than tasks that wait for each
+/// other could use. Method: a program that calls them as a step does. (`cargo xtask clients` runs Box2D
+/// itself.)
+#[test]
+fn the_callbacks_for_box2d_run_a_step() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let file = crate_folder().join("tests/programs/box2d.c");
+    let program = C.compiled(&file, folder.path());
+    let out = Command::new(program)
+        .output()
+        .expect("it was just compiled");
+    let printed = String::from_utf8_lossy(&out.stdout);
+    assert_eq!(printed, "2 threads\n100 steps, 100 splits\n", "{out:?}");
+}
+
 /// Goal: each function has an example. Method: the names that the header declares, in the examples' texts.
 #[test]
 fn each_function_has_an_example() {

@@ -72,6 +72,22 @@ fn the_guide_is_true() {
     assert!(status.success());
 }
 
+/// Goal: the header for Box2D is one for C++, too. Method: the program in C, as C++.
+#[test]
+fn the_callbacks_for_box2d_are_for_cpp() {
+    if !is_wanted() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let file = folder.path().join("box2d.cpp");
+    fs::copy(crate_folder().join("tests/programs/box2d.c"), &file).expect("it can be copied");
+    let program = cpp("c++17", &[]).compiled(&file, folder.path());
+    let status = Command::new(program)
+        .status()
+        .expect("it was just compiled");
+    assert!(status.success());
+}
+
 /// Goal: nothing leaks, is used after its end or is undefined. Method: the same, with the checkers; a leak or
 /// a finding is a text on the error output, which an example does not have.
 #[test]

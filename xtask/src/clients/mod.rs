@@ -2,15 +2,19 @@
 //!
 //! rayon and rayon-core are fetched by name, as they are published, and unpacked below cargo's target folder.
 //! Their own tests run on `clients/rayon-core`, unmodified. Then programs in rayon's words run on rayon's own
-//! core and on ours, in turns.
+//! core and on ours, in turns. Box2D is compiled as a package ships it, and steps worlds on its own scheduler
+//! and on ours.
 
+mod box2d;
+mod c;
 mod demo;
 mod rayon;
+mod table;
 mod unpack;
 
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::context::Context;
 use crate::counts::Counts;
@@ -24,15 +28,33 @@ const SILENCE: Duration = Duration::from_secs(15 * 60);
 Figures count on a quiet machine only; the last line says what the machine was doing. What is fetched stays \
 below the target folder, and is not fetched again.")]
 pub(crate) struct Options {
-    /// Only rayon-core's own tests: three minutes
+    /// Only rayon-core's own tests, and whether worlds end the same: four minutes
     #[arg(long)]
     smoke: bool,
+    /// One client alone
+    #[arg(long)]
+    only: Option<Client>,
     /// How many steps of each program are measured in a round, on each core
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     steps: u32,
     /// How many rounds: each runs all programs on one core and then on the other
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
+}
+
+/// A step of a world is a short program: so many blocks of them for each round of the others.
+const BLOCKS_A_ROUND: u32 = 20;
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Client {
+    Rayon,
+    Box2d,
+}
+
+impl Options {
+    fn wants(&self, client: Client) -> bool {
+        self.only.is_none_or(|only| only == client)
+    }
 }
 
 /// What came of one client's tests.
@@ -43,27 +65,52 @@ struct Tested {
 
 /// Runs them; whether all is well.
 pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> {
-    let mut tested = vec![rayon::core_tests(context, !options.smoke)?];
-    if !options.smoke {
+    let mut tested = Vec::new();
+    let mut scenes = None;
+    if options.wants(Client::Box2d) {
+        let scenes = scenes.insert(box2d::build(context)?);
+        tested.push(box2d::check(context, scenes)?);
+    }
+    let wants_rayon = options.wants(Client::Rayon);
+    if wants_rayon {
+        tested.push(rayon::core_tests(context, !options.smoke)?);
+    }
+    if wants_rayon && !options.smoke {
         tested.push(rayon::own_tests(context)?);
     }
     println!("{:<14} tests", "client");
     for Tested { client, counts } in &tested {
         println!("{client:<14} {counts}");
     }
-    let passed = tested.iter().all(|tested| is_well(tested.counts));
+    let mut is_well = tested.iter().all(|tested| is_well(tested.counts));
     if options.smoke {
-        return Ok(passed);
+        return Ok(is_well);
     }
-    println!();
-    Ok(demo::run(context, options.steps, options.rounds)? && passed)
+    if let Some(scenes) = scenes {
+        println!();
+        let blocks = options.rounds * BLOCKS_A_ROUND;
+        is_well &= box2d::measure(context, &scenes, (blocks, options.steps))?;
+    }
+    if wants_rayon {
+        println!();
+        is_well &= demo::run(context, options.steps, options.rounds)?;
+    }
+    Ok(is_well)
 }
 
 /// The stage of `cargo xtask test`.
 pub(crate) fn stage(context: &Context) -> Result<String, String> {
-    let Tested { client, counts } = rayon::core_tests(context, false)?;
-    let text = format!("{client}: {counts}");
-    if is_well(counts) { Ok(text) } else { Err(text) }
+    let scenes = box2d::build(context)?;
+    let tested = [
+        box2d::check(context, &scenes)?,
+        rayon::core_tests(context, false)?,
+    ];
+    let texts = tested
+        .iter()
+        .map(|Tested { client, counts }| format!("{client}: {counts}"));
+    let text = texts.collect::<Vec<_>>().join("; ");
+    let is_well = tested.iter().all(|tested| is_well(tested.counts));
+    if is_well { Ok(text) } else { Err(text) }
 }
 
 /// Whether tests ran, and none has failed.

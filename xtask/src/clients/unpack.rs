@@ -7,8 +7,12 @@ use super::SILENCE;
 use crate::context::Context;
 use crate::process;
 
-/// The packages whose tests run, with the versions that `clients/rayon-core` is made for.
-const WANTED: [(&str, &str); 2] = [("rayon", "1.12.0"), ("rayon-core", "1.13.0")];
+/// The packages that are fetched: of rayon the versions that `clients/rayon-core` is made for.
+const WANTED: [(&str, &str); 3] = [
+    ("boxdd-sys", "0.6.0"),
+    ("rayon", "1.12.0"),
+    ("rayon-core", "1.13.0"),
+];
 
 /// The folder of this client's files.
 pub(super) fn folder(context: &Context) -> PathBuf {
