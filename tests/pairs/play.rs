@@ -15,8 +15,6 @@ use workload::busy::Busy;
 
 use crate::scenes::{Does, Plan, Scene};
 
-/// How long a program is recorded.
-const LENGTH: Nanos = Nanos::from_millis(700);
 /// A period of threads that have one.
 const PERIOD: Nanos = Nanos::from_millis(16);
 /// Work is counted, with a look at the clock every so often.
@@ -292,7 +290,7 @@ pub(crate) fn play(
         // Relaxed: the gate is between this and the threads.
         shared.began.store(Os.now().0, Ordering::Relaxed);
         gate.wait();
-        std::thread::sleep(std::time::Duration::from_nanos(LENGTH.0));
+        std::thread::sleep(std::time::Duration::from_nanos(scene.length.0));
         let stopped = recorder.stop();
         shared.ends();
         let ended = threads

@@ -9,6 +9,8 @@ use platform::SchedParams;
 /// A program.
 #[derive(Clone, Debug)]
 pub(crate) struct Scene {
+    /// How long it is recorded.
+    pub(crate) length: Nanos,
     /// Its threads.
     pub(crate) threads: Vec<Plan>,
     /// Whether the lock lends its waiter's priority.
@@ -75,6 +77,7 @@ fn plan(name: &'static str, does: Does) -> Plan {
 impl Scene {
     fn of(threads: Vec<Plan>) -> Scene {
         Scene {
+            length: ms(700),
             threads,
             inherits: false,
             quota: None,
@@ -161,6 +164,8 @@ fn limited(quota: Nanos) -> Scene {
     let scene = beside_hogs(&["hog-a"]).on("", "0");
     Scene {
         quota: Some(quota),
+        // A few of the waits meet the end of the quota.
+        length: ms(3_000),
         ..scene
     }
 }

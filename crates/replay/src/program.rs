@@ -65,6 +65,8 @@ pub struct PutAside {
     pub segment: usize,
     /// Its length: all of the segment, or a part of a sleep at its end.
     pub length: Nanos,
+    /// When it ended, since the beginning of the recording.
+    pub end: Nanos,
 }
 
 /// A wait of a thread for another one.

@@ -54,6 +54,9 @@ pub struct SimConfig {
 pub struct CpuQuota {
     /// The length of a period.
     pub period: Nanos,
+    /// When the first one begins after the start: less than a period. Until then the group has a whole one's
+    /// time.
+    pub first: Nanos,
     /// The CPU time that the group may use in each period.
     pub runtime: Nanos,
     /// The names of the threads in the group. Threads that they start belong to it too. No names: all

@@ -14,6 +14,7 @@ mod quota;
 mod select;
 mod size;
 mod what_if;
+mod what_if_pairs;
 mod what_if_table;
 
 use common::fine;

@@ -191,7 +191,7 @@ impl Walk<'_, '_> {
         if is_told || idle > Nanos::ZERO && idle.0 * 2 >= (stay.end - stay.begin).0 {
             self.flush();
             let length = stay.end - stay.begin;
-            self.is_put_aside(length);
+            self.is_put_aside(length, stay.end);
             self.push(Segment::Sleep {
                 length,
                 until: None,
@@ -200,10 +200,11 @@ impl Walk<'_, '_> {
     }
 
     /// The next segment holds a time for which it could not run.
-    fn is_put_aside(&mut self, length: Nanos) {
+    fn is_put_aside(&mut self, length: Nanos, end: Nanos) {
         self.put_aside.push(PutAside {
             segment: self.segments.len(),
             length,
+            end: end - self.source.begin,
         });
     }
 
@@ -272,7 +273,7 @@ impl Walk<'_, '_> {
             },
         };
         if late >= LATE_MIN {
-            self.is_put_aside(late);
+            self.is_put_aside(late, stay.end + late);
         }
         self.push(segment);
     }

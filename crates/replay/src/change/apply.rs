@@ -88,21 +88,41 @@ fn each(
     }
 }
 
-/// Gives the threads of a process another quota of CPU time, or none. What put them aside in the recording
-/// counts as the quota that they had.
+/// The usual period of quotas.
+const QUOTA_PERIOD: Nanos = Nanos::from_millis(100);
+
+/// The time in a period near which most of these are; nothing if there are none.
+fn usual(times: Vec<u64>) -> u64 {
+    let near = |one: u64, other: u64| {
+        let apart = one.abs_diff(other);
+        apart.min(QUOTA_PERIOD.0 - apart)
+    };
+    let distance = |time: &u64| times.iter().map(|other| near(*time, *other)).sum::<u64>();
+    times.iter().copied().min_by_key(distance).unwrap_or(0)
+}
+
+/// Gives the threads of processes, or those of these names, another quota of CPU time, or none. What put them
+/// aside in the recording counts as the quota that they had.
 fn quota(
     program: &mut Program,
     name: &str,
     thousandths: Option<u32>,
     is_meant: &impl Fn(&str, bool, &ProgramThread) -> bool,
 ) -> Result<(), String> {
-    let threads = program.threads.iter_mut();
-    let meant =
-        threads.filter(|thread| is_meant(name, true, thread) || is_meant(name, false, thread));
+    let is_one = |thread: &&mut ProgramThread| {
+        let mut names = name.split(',').map(str::trim);
+        names.any(|name| is_meant(name, true, thread) || is_meant(name, false, thread))
+    };
+    let meant = program.threads.iter_mut().filter(is_one);
     let mut names = Vec::new();
-    let mut count = 0;
+    let mut ends = Vec::new();
     for thread in meant {
-        count += thread.put_aside.len();
+        ends.extend(
+            thread
+                .put_aside
+                .iter()
+                .map(|aside| aside.end.0 % QUOTA_PERIOD.0),
+        );
         thread.is_never_put_aside();
         names.push(thread.name.clone());
     }
@@ -112,14 +132,16 @@ fn quota(
         ));
     }
     program.assumed.push(format!(
-        "{} put aside {count} times in the recording, each because of a quota",
+        "{} put aside {} times in the recording, each because of a quota",
         match &names[..] {
             [one] => format!("{one} was"),
             _ => format!("{} threads were", names.len()),
-        }
+        },
+        ends.len()
     ));
     program.quota = thousandths.map(|thousandths| QuotaPlan {
-        period: Nanos::from_millis(100),
+        period: QUOTA_PERIOD,
+        first: Nanos(usual(ends)),
         cpus: f64::from(thousandths) / 1000.0,
         threads: names,
     });

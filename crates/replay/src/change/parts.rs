@@ -88,7 +88,10 @@ pub(super) const KINDS: &[(&str, &str)] = &[
         "the work of threads takes this part of its time",
     ),
     ("earlier:T=1 ms", "timers wake threads so much earlier"),
-    ("quota:P=150%", "the CPU time of a process, in each 100 ms"),
+    (
+        "quota:P=150%",
+        "the CPU time of a process, or of T,T, in 100 ms",
+    ),
     ("quota:P=none", "a process has no quota any more"),
     ("cpus=N", "the number of CPUs"),
     ("capacity:0-3=1024", "how fast CPUs are, the fastest 1024"),

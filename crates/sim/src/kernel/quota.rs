@@ -55,6 +55,11 @@ struct Share {
     throttled_since: Option<Nanos>,
 }
 
+/// How many periods have begun.
+fn number(of: &CpuQuota, now: Nanos) -> u64 {
+    (now + of.period - of.first).0 / of.period.0
+}
+
 impl Rations {
     pub(super) fn new(of: CpuQuota, cpus: usize) -> Rations {
         let share = Share {
@@ -64,8 +69,8 @@ impl Rations {
         };
         Rations {
             pool: of.runtime.0 as i64,
+            filled: number(&of, Nanos::ZERO),
             of,
-            filled: 0,
             slack_at: Nanos::MAX,
             shares: vec![share; cpus],
             parked: Vec::new(),
@@ -75,7 +80,7 @@ impl Rations {
 
     /// Fills the pool if a period has begun since.
     fn fill(&mut self, now: Nanos) {
-        let period = now.0 / self.of.period.0;
+        let period = number(&self.of, now);
         if period > self.filled {
             self.filled = period;
             self.pool = self.of.runtime.0 as i64;
@@ -87,7 +92,8 @@ impl Rations {
         if self.parked.is_empty() {
             Nanos::MAX
         } else {
-            Nanos((self.filled + 1) * self.of.period.0).min(self.slack_at)
+            let next = self.of.first + Nanos(self.filled * self.of.period.0);
+            next.min(self.slack_at)
         }
     }
 

@@ -15,6 +15,9 @@ pub struct QuotaPlan {
     /// The length of a period; 100 ms if not given, as on Linux.
     #[serde(default = "hundred_millis", deserialize_with = "length")]
     pub period: Nanos,
+    /// When the first period begins, within one of the start; at the start if not given.
+    #[serde(default, deserialize_with = "length")]
+    pub first: Nanos,
     /// The time in a period, as a number of CPUs: 1.5 is the time of one and a half.
     pub cpus: f64,
     /// The threads in the group, by the names of their tables, and the threads that these start; "main" is
@@ -49,6 +52,12 @@ impl QuotaPlan {
                 self.cpus, self.period
             ));
         }
+        if self.first >= self.period {
+            return Err(format!(
+                "quota: the first period begins at {}: give less than a period, {}",
+                self.first, self.period
+            ));
+        }
         let is_known = |name: &&String| {
             let is_main = scenario.program.is_some() && *name == MAIN;
             is_main || scenario.threads.iter().any(|thread| thread.name == **name)
@@ -72,6 +81,7 @@ impl Scenario {
         }
         Some(CpuQuota {
             period: quota.period,
+            first: quota.first,
             runtime: quota.runtime(),
             threads: names,
         })

@@ -11,6 +11,7 @@ use serde::Serialize;
 use trace::explain::{Cause, Confidence, Inversion, Share, Wait, WaitKind, Who};
 
 use super::Account;
+use super::gains::GainJson;
 use super::sentence::shown;
 
 /// The version of these objects: 2 since `who`.
@@ -136,6 +137,8 @@ pub(in crate::commands) struct InversionJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     confidence: Option<&'static str>,
     remedies: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    gains: Vec<GainJson>,
 }
 
 /// As the kernel counts them, the lowest first.
@@ -275,6 +278,7 @@ impl Account {
             },
             confidence: unsure(inversion.confidence),
             remedies: inversion.remedies.iter().map(|what| what.word()).collect(),
+            gains: self.gains.of_json(inversion),
         }
     }
 }

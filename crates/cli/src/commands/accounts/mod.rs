@@ -7,10 +7,12 @@
 mod against;
 mod bars;
 mod findings;
+mod gains;
 mod groups;
 mod json;
 mod page;
 mod people;
+mod remedies;
 mod sentence;
 mod small;
 #[cfg(test)]
@@ -25,6 +27,7 @@ use trace::timeline::{Options, Timeline};
 use trace::{Name, Recording};
 
 pub(super) use against::{ComparedJson, compared_json, how_much, method};
+pub(super) use gains::{Gain, Gains, TriedChange};
 pub(super) use groups::GroupJson;
 pub(super) use json::{AccountJson, InversionJson, WaitJson, WhoJson};
 pub(super) use page::{Chart, compared_page, data as page_data, interfered, opening};
@@ -39,6 +42,8 @@ pub(super) struct Account {
     origin: Nanos,
     /// How many threads have each name, as it is shown.
     namesakes: BTreeMap<String, usize>,
+    /// What remedies are worth.
+    gains: Gains,
 }
 
 impl Account {
@@ -54,6 +59,7 @@ impl Account {
             explanation,
             origin,
             namesakes,
+            gains: Gains::default(),
         }
     }
 

@@ -14,7 +14,7 @@ use super::sentence::beside;
 use super::{Account, plural, short};
 
 /// How many lines of each.
-const INVERSIONS_MAX: usize = 6;
+pub(super) const INVERSIONS_MAX: usize = 6;
 const WAITS_MAX: usize = 10;
 /// How much of a wait's name the table has room for.
 const NAME_MAX: usize = 48;
@@ -22,7 +22,7 @@ const NAME_MAX: usize = 48;
 /// Inversions of the same kind between the same threads; a wait inside of another one has the same ones.
 pub(super) struct Group<'a> {
     pub(super) first: &'a Inversion,
-    waits: BTreeSet<usize>,
+    pub(super) waits: BTreeSet<usize>,
     ns: Nanos,
     by: BTreeMap<Who, Nanos>,
     beside_idle: Nanos,
@@ -64,7 +64,7 @@ impl<'a> Group<'a> {
     }
 
     /// The thread with most of it; of a bad place, the CPU that was idle, if one was.
-    fn runner(&self) -> Who {
+    pub(super) fn runner(&self) -> Who {
         if self.first.kind == InversionKind::Placement && self.by.contains_key(&Who::Idle) {
             return Who::Idle;
         }
@@ -98,6 +98,9 @@ impl Account {
             lines.extend(wrapped(&self.inverted(group), "  ", columns));
             let remedies = format!("remedy: {}", self.remedies(group));
             lines.extend(wrapped(&remedies, "    ", columns));
+        }
+        if let Some(why) = self.gains_left_out() {
+            lines.extend(wrapped(&why, "  ", columns));
         }
         if let Some(more) = groups
             .len()
@@ -281,68 +284,6 @@ impl Account {
                 let more = plural(more.len(), "other");
                 format!(", {} and {more} too", self.thread(*one))
             }
-        }
-    }
-
-    /// The remedies, in words.
-    pub(super) fn remedies(&self, group: &Group<'_>) -> String {
-        let inversion = group.first;
-        let (waiter, holder) = (self.thread(inversion.waiter), self.thread(inversion.holder));
-        let runner = self.who(group.runner());
-        let process = |task| self.timeline.process(task);
-        let is_related = match group.runner() {
-            Who::Task(task) if inversion.kind == InversionKind::Preemption => {
-                process(task).is_some() && process(task) == process(inversion.holder)
-            }
-            _ => false,
-        };
-        let told = inversion.remedies.iter().map(|remedy| match remedy {
-            Remedy::Park => format!("let {waiter} sleep while it waits instead of spinning"),
-            Remedy::ShorterLock => format!("less work of {holder} while it holds the lock"),
-            Remedy::LeaveOutSlowCores => {
-                format!("let {holder} run on the large CPUs only, by its mask or a performance hint")
-            }
-            Remedy::RaiseFrequency => format!(
-                "a higher frequency while {holder} runs: a performance hint session or a utilisation clamp \
-                 (uclamp.min), or a governor that is faster to raise it"
-            ),
-            Remedy::RaiseLimit => {
-                "less heat, by less work on all CPUs together, or a higher limit if a program set it"
-                    .to_owned()
-            }
-            Remedy::PriorityInheritance => "a lock with priority inheritance".to_owned(),
-            Remedy::FewerThreads if is_related => {
-                format!("fewer busy threads in this program than CPUs: {runner} is one of its own")
-            }
-            Remedy::FewerThreads => "fewer busy threads than CPUs".to_owned(),
-            Remedy::SamePriority if waiter == holder => {
-                format!("a better priority for {waiter} than {runner} has")
-            }
-            Remedy::SamePriority => {
-                format!("the priority of {waiter} for {holder}, too, above that of {runner}")
-            }
-            Remedy::WiderAffinity => format!("let {holder} use more CPUs"),
-            Remedy::MoveAway if inversion.kind == InversionKind::Preemption => {
-                format!("another CPU was idle: keep {runner}, or {holder}, off the CPU that both were on")
-            }
-            Remedy::MoveAway => {
-                format!("keep {holder} off the busy CPU for a while, and it is put on the idle one")
-            }
-            Remedy::LighterSleep => format!(
-                "CPUs that sleep less deeply while {waiter} has deadlines: a limit of the wake-up \
-                 latency (PM QoS), or a performance mode"
-            ),
-            Remedy::RaiseQuota => "a larger CPU quota, or none".to_owned(),
-            Remedy::FitQuota => {
-                "no more busy threads than the quota has CPUs, and none that spins".to_owned()
-            }
-            other => other.word().replace('_', " "),
-        });
-        let told: Vec<String> = told.collect();
-        if told.is_empty() {
-            "none known".to_owned()
-        } else {
-            told.join("; or ")
         }
     }
 

@@ -129,7 +129,7 @@ thread's name, number or pattern, as for --thread:
   park:T              busy waits sleep instead
   work:T=50%          the work of threads takes this part of its time
   earlier:T=1 ms      timers wake threads so much earlier
-  quota:P=150%        the CPU time of a process, in each 100 ms
+  quota:P=150%        the CPU time of a process, or of T,T, in 100 ms
   quota:P=none        a process has no quota any more
   cpus=N              the number of CPUs
   capacity:0-3=1024   how fast CPUs are, the fastest 1024
@@ -170,12 +170,19 @@ JSON (--json), one object; times are the trace's:
                       name; wake_latency counts as preempted
   inversions[]{kind, waiter, holder, runner, by[]{who, ns}, beside_idle_ns, wait,
                start_ns, ns, priorities{waiter, holder, runner}, confidence,
-               remedies[]}
-                      wait: its position in waits
+               remedies[], gains[]{remedy, change, replayed_ns, predicted_ns}}
+                      wait: its position in waits; gains: those of remedies that a
+                      replay can play, for this wait; null: it replays badly
   inversions_omitted
   least_share         mostly 0. So that 10 000 waits fit in 5 MB: what is a smaller
                       part of its wait is summed up, causes as one of kind rest
                       (count: of how many), shares as others; inversions are left out
+  changes[]{text, waits, replayed_ns, predicted_ns, longest_loss{wait, ns},
+            less_cpu_time[]{thread, ns}}
+                      what remedies would be worth by replays, the one with the most
+                      gain first; text: as --what-if takes it; waits: the long waits
+                      that replay well, with their lengths as they were and with the
+                      change; none where replays would take too long
   late_ns             of a late frame: by how much; or null
   by[]                what had the CPU in whose queue the thread was
   losses{}
@@ -207,7 +214,7 @@ With --what-if:
             less_cpu_time[]{thread, ns}}
                       wait: its position in waits; predicted_ns: null if it does
                       not end; groups: 8 waits or more of one name; mean: null if
-                      one does not end. Exit code 1: nothing has an answer
+                      many do not end. Exit code 1: nothing has an answer
 Of causes and inversions these are left out if there is nothing to tell:
   who                 the thread is not known
   within              the slices in which most of it passed

@@ -48,13 +48,14 @@ pub(crate) fn run(arguments: DiagnoseArguments) -> Result<(), Failure> {
     let selection = select::selection(&arguments, &timeline)?;
     let during = selection.within.unwrap_or(timeline.span());
     let explanation = explain(&timeline, &selection);
-    let account = Account::new(timeline, explanation, Nanos::ZERO);
+    let mut account = Account::new(timeline, explanation, Nanos::ZERO);
     if what_if::is_asked(&arguments) {
         return what_if::run(&arguments, &account);
     }
     if let Some(other) = &arguments.against {
         return against::run(&arguments, other, &account, &options);
     }
+    what_if::say_gains(&arguments, &mut account);
     let totals = account.totals(&selection, during);
     let text = if arguments.json {
         output::json(&report::json(&account, &arguments, &totals))?

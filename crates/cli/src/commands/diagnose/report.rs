@@ -8,7 +8,7 @@ use trace::Wakers;
 
 use super::arguments::DiagnoseArguments;
 use crate::commands::accounts::{
-    Account, AccountJson, GroupJson, TotalJson, Totals, losses, plural, wrapped,
+    Account, AccountJson, GroupJson, TotalJson, Totals, TriedChange, losses, plural, wrapped,
 };
 
 /// The object of `--json`.
@@ -27,6 +27,7 @@ pub(super) struct DiagnoseReport<'a> {
     account: AccountJson,
     waits_omitted: usize,
     groups: Vec<GroupJson>,
+    changes: Vec<TriedChange>,
     losses: BTreeMap<&'static str, u64>,
     limits: Vec<&'static str>,
     annotated: Option<&'a Path>,
@@ -54,6 +55,7 @@ pub(super) fn json<'a>(
         account: AccountJson::of(account),
         waits_omitted: account.explanation.omitted,
         groups: account.groups_json(),
+        changes: account.changes_json(),
         losses: losses.map(|(loss, count)| (loss.word(), count)).collect(),
         limits: account.limits(),
         annotated: arguments.annotate.as_deref(),

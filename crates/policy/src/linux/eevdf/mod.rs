@@ -21,8 +21,8 @@
 //! - *Delayed dequeue* (`DELAY_DEQUEUE`, 6.12): a task that goes to sleep while it is not eligible stays
 //!   in the competition until it is, so that sleeping pays off no debt; it leaves when it would be
 //!   picked. Nothing is owed to it then (`DELAY_ZERO`).
-//! - *`HRTICK`* (off in most builds): while others wait, a timer interrupts the picked task when it has
-//!   run for its slice.
+//! - *`HRTICK`* (off in most builds): while others wait, a timer interrupts the picked task when its
+//!   protection is over. So while a task with a slice of 0.5 ms waits, all turns are that long.
 //! - *A yield* moves the deadline one slice back (6.6), or (6.18: commit 79104becf42b "Forfeit vruntime
 //!   on yield", of 6.19, in stable kernels since 6.12.63), if the task is eligible, takes the rest of
 //!   its slice from it as if it had run. So a loop of yields has half of the CPU in 6.6, and yields once
@@ -97,7 +97,6 @@ impl Eevdf {
         let Some(curr) = queue.curr.filter(|_| passed > Nanos::ZERO) else {
             return;
         };
-        queue.stint += passed;
         let entity = &mut self.entities[curr.index()];
         entity.ran = now;
         queue.advance(entity, entity.weight.virtual_time(passed));
@@ -305,7 +304,6 @@ impl Fair for Eevdf {
         if self.queues[cpu.index()].curr != Some(best) {
             self.put_prev(cpu, now);
             self.queues[cpu.index()].curr = Some(best);
-            self.queues[cpu.index()].stint = Nanos::ZERO;
             self.entities[best.index()].is_new = false;
             self.protect(cpu, best);
         }
@@ -323,10 +321,7 @@ impl Fair for Eevdf {
     fn tick(&mut self, cpu: Cpu, running: Task, now: Nanos) -> bool {
         self.update(cpu, now);
         let queue = &self.queues[cpu.index()];
-        let has_had_its_slice = self.version.hrtick
-            && queue.tasks.len() > 1
-            && queue.stint >= self.entities[running.index()].slice;
-        queue.curr != Some(running) || queue.resched || has_had_its_slice
+        queue.curr != Some(running) || queue.resched
     }
 
     fn slice_ends(&self, cpu: Cpu, now: Nanos) -> Nanos {
@@ -338,10 +333,10 @@ impl Fair for Eevdf {
             return Nanos::MAX;
         }
         let entity = &self.entities[curr.index()];
-        let left = entity.slice - (queue.stint + (now - queue.since));
-        let left = match left {
-            // It was the best one all the same, until its deadline.
-            Nanos::ZERO => entity.weight.real_time(entity.deadline - entity.v),
+        let v = entity.v + entity.weight.virtual_time(now - queue.since);
+        // Behind its protection it may be the best one all the same, until its deadline.
+        let left = match entity.weight.real_time(entity.protected - v) {
+            Nanos::ZERO => entity.weight.real_time(entity.deadline - v),
             left => left,
         };
         now + left.max(HRTICK_MIN)

@@ -73,8 +73,6 @@ pub(super) struct Queue {
     pub(super) curr: Option<Task>,
     /// Up to when its time has been accounted.
     pub(super) since: Nanos,
-    /// How long the picked task has run since it was picked.
-    pub(super) stint: Nanos,
     /// It should go on no longer than necessary.
     pub(super) resched: bool,
     /// A yield has postponed a deadline here since the queue was empty: lag is not bounded.

@@ -134,8 +134,8 @@ fn custom_slices_end_at_ticks() {
 }
 
 /// Goal: with `HRTICK` a slice ends when it is over: two and three spinners take turns of 1.4 ms on two CPUs,
-/// as measured on a kernel that has it, custom slices are turns of their length, and shares stay as they are.
-/// Method: the lengths of stints.
+/// as measured on a kernel that has it, custom slices are turns of their length, the shortest one for all,
+/// and shares stay as they are. Method: the lengths of stints.
 #[test]
 fn a_timer_ends_slices() {
     let lengths = |attrs: &[Attr]| {
@@ -161,6 +161,7 @@ fn a_timer_ends_slices() {
         lengths(&[with_slice(ms(6)), with_slice(ms(6))]).0,
         [ms(6); 2]
     );
+    assert_eq!(lengths(&[with_slice(us(500)), usual()]).0, [us(500); 2]);
     let (_, share) = lengths(&[Attr::nice(5), Attr::nice(0)]);
     let expected = ms(4000).0 * 335 / (335 + 1024);
     assert!(share.0.abs_diff(expected) <= expected / 30, "{share}");

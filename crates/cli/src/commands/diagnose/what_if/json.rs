@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::super::arguments::DiagnoseArguments;
 use super::report::losers;
-use super::study::{Study, Trial, Tried, error};
+use super::study::{Study, Trial, Tried, error, refused};
 
 /// The object of `--json`.
 #[derive(Serialize)]
@@ -166,22 +166,23 @@ fn of<'a>(study: &Study<'_>, tried: &'a Tried) -> TriedJson<'a> {
     });
     let losers = losers(study, tried).into_iter();
     let groups = study.groups.iter().map(|group| {
-        let length = |[recorded, was, with]: [Nanos; 3]| {
-            let error = error(recorded, was);
-            LengthJson {
-                recorded_ns: recorded.0,
-                replayed_ns: was.0,
-                predicted_ns: with.0,
-                error,
-                refused: (error > replay::TRUSTED).then_some("the replay is too far off"),
-            }
+        let length = |[recorded, was, with]: [Nanos; 3], refused| LengthJson {
+            recorded_ns: recorded.0,
+            replayed_ns: was.0,
+            predicted_ns: with.0,
+            error: error(recorded, was),
+            refused,
         };
+        let (means, medians) = (
+            study.means(group, &tried.trials),
+            study.medians(group, &tried.trials),
+        );
         ManyJson {
             thread: group.thread.clone(),
             name: group.name.clone(),
             count: group.waits.len(),
-            mean: study.means(group, &tried.trials).map(length),
-            median: study.medians(group, &tried.trials).map(length),
+            mean: means.map(|means| length(means.of, means.refused())),
+            median: medians.map(|medians| length(medians, refused(medians))),
         }
     });
     TriedJson {

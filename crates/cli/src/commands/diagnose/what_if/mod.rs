@@ -3,6 +3,7 @@
 //! [`study`] runs, [`report`] says what came out, [`file`] writes the program.
 
 mod file;
+mod gains;
 mod json;
 mod remedies;
 mod report;
@@ -12,6 +13,7 @@ use console::{Failure, output};
 
 use super::arguments::DiagnoseArguments;
 use crate::commands::accounts::Account;
+pub(super) use gains::say_gains;
 use study::Study;
 
 /// Whether the options ask for it.

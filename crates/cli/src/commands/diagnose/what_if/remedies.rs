@@ -43,7 +43,11 @@ pub(super) fn try_all(study: &mut Study<'_>) {
 }
 
 /// A remedy as a change, if a replay can show what it does.
-fn as_change(study: &Study<'_>, inversion: &Inversion, remedy: Remedy) -> Option<String> {
+pub(super) fn as_change(
+    study: &Study<'_>,
+    inversion: &Inversion,
+    remedy: Remedy,
+) -> Option<String> {
     let thread = |task: Task| -> Option<&ProgramThread> {
         let mut threads = study.program.threads.iter();
         let thread = threads.find(|thread| thread.task == task)?;
@@ -55,7 +59,14 @@ fn as_change(study: &Study<'_>, inversion: &Inversion, remedy: Remedy) -> Option
     match remedy {
         Remedy::PriorityInheritance => Some("inherit".to_owned()),
         Remedy::Park => Some(format!("park:{}", waiter?.name)),
-        Remedy::SamePriority => as_urgent(&holder.name, &waiter?.attr, &holder.attr),
+        Remedy::SamePriority => {
+            let runner = match inversion.runner {
+                Who::Task(runner) => thread(runner),
+                _ => None,
+            };
+            let runner = runner.map(|runner| &runner.attr);
+            as_urgent(&holder.name, &waiter?.attr, runner)
+        }
         Remedy::FewerThreads => match inversion.runner {
             Who::Task(runner) => Some(format!("without:{}", thread(runner)?.name)),
             _ => None,
@@ -64,15 +75,28 @@ fn as_change(study: &Study<'_>, inversion: &Inversion, remedy: Remedy) -> Option
             let last = study.program.machine.cpus.len() - 1;
             Some(format!("mask:{}=0-{last}", holder.name))
         }
+        Remedy::RaiseQuota => Some(format!("quota:{}=none", waiter?.process.0.as_ref()?)),
         _ => None,
     }
 }
 
-/// A thread as urgent as another one; none if it is.
-fn as_urgent(name: &str, wanted: &Attr, attr: &Attr) -> Option<String> {
-    if wanted.discipline.is_realtime() {
-        (wanted != attr).then(|| format!("fifo:{name}={}", wanted.priority))
-    } else {
-        (wanted.nice < attr.nice).then(|| format!("nice:{name}={}", wanted.nice))
-    }
+/// A thread as urgent as another one, if that is more urgent than what ran; else more urgent than that.
+fn as_urgent(name: &str, wanted: &Attr, runner: Option<&Attr>) -> Option<String> {
+    /// By so much the niceness of a thread is better than that of another one which it is to go before.
+    const BETTER: i8 = 5;
+    let runner = runner?;
+    Some(
+        match (
+            wanted.discipline.is_realtime(),
+            runner.discipline.is_realtime(),
+        ) {
+            (true, true) if wanted.priority <= runner.priority => {
+                format!("fifo:{name}={}", (runner.priority + 1).min(99))
+            }
+            (true, _) => format!("fifo:{name}={}", wanted.priority),
+            (false, true) => format!("fifo:{name}={}", (runner.priority + 1).min(99)),
+            (false, false) if wanted.nice < runner.nice => format!("nice:{name}={}", wanted.nice),
+            (false, false) => format!("nice:{name}={}", (runner.nice - BETTER).max(-20)),
+        },
+    )
 }

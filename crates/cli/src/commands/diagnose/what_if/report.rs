@@ -4,7 +4,7 @@ use comfy_table::CellAlignment;
 use console::output;
 use event::Nanos;
 
-use super::study::{Asked, Study, Trial, Tried, error};
+use super::study::{self, Asked, Study, Trial, Tried};
 use crate::commands::accounts::{plural, short, wrapped};
 
 /// How many waits a table shows.
@@ -160,10 +160,9 @@ fn groups(study: &Study<'_>, tried: &Tried, columns: usize) -> Option<String> {
     let lines = groups.filter_map(|group| {
         let means = study.means(group, &tried.trials);
         let medians = study.medians(group, &tried.trials);
-        let told = [("on average", means), ("in the median", medians)];
-        let told = told
-            .into_iter()
-            .filter_map(|(which, lengths)| Some(of_group(which, lengths?)));
+        let means = means.map(|means| of_group("on average", means.of, means.refused()));
+        let medians = medians.map(|of| of_group("in the median", of, study::refused(of)));
+        let told = [means, medians].into_iter().flatten();
         let told: Vec<String> = told.collect();
         let name = format!("{} `{}` of {}", group.waits.len(), group.name, group.thread);
         let line = format!("{name}: {}.", told.join("; "));
@@ -174,15 +173,18 @@ fn groups(study: &Study<'_>, tried: &Tried, columns: usize) -> Option<String> {
 }
 
 /// A length that stands for many: recorded, as it was, and with the change.
-fn of_group(which: &str, [recorded, was, with]: [Nanos; 3]) -> String {
-    let (known, was_it) = (short(recorded), short(was));
-    if error(recorded, was) <= replay::TRUSTED {
-        format!(
-            "{which} {known} as recorded, {was_it} as it was, {} with the change",
-            short(with)
-        )
-    } else {
-        format!("{which} no answer, {known} as recorded and {was_it} as it was")
+fn of_group(
+    which: &str,
+    [recorded, was, with]: [Nanos; 3],
+    refused: Option<&'static str>,
+) -> String {
+    let (known, was) = (short(recorded), short(was));
+    match refused {
+        None => {
+            let with = short(with);
+            format!("{which} {known} as recorded, {was} as it was, {with} with the change")
+        }
+        Some(why) => format!("{which} {known} as recorded and {was} as it was, no answer: {why}"),
     }
 }
 

@@ -106,6 +106,47 @@ pub(super) fn error(recorded: Nanos, was: Nanos) -> f64 {
     was.0.abs_diff(recorded.0) as f64 / recorded.0.max(1) as f64
 }
 
+/// Why a length that stands for many has no answer: recorded, as it was, and with a change.
+pub(super) fn refused([recorded, was, _]: [Nanos; 3]) -> Option<&'static str> {
+    (error(recorded, was) > replay::TRUSTED).then_some("the replay is too far off")
+}
+
+/// Means of waits: recorded, as they were, and with a change.
+pub(super) struct Means {
+    pub(super) of: [Nanos; 3],
+    /// The standard error of the first and of the last, as a part of it.
+    unsure: [f64; 2],
+}
+
+impl Means {
+    /// A mean is not told if its standard error is more than this part of it: then a few long waits carry it,
+    /// and another recording has another one.
+    const UNSURE_MAX: f64 = 0.2;
+
+    fn of(lengths: &[[Nanos; 3]]) -> Means {
+        let count = lengths.len().max(1) as f64;
+        let mean = |which: usize| {
+            let sum: f64 = lengths.iter().map(|of| of[which].0 as f64).sum();
+            sum / count
+        };
+        let unsure = |which: usize| {
+            let mean = mean(which);
+            let squares = lengths.iter().map(|of| (of[which].0 as f64 - mean).powi(2));
+            let spread = (squares.sum::<f64>() / (count - 1.0).max(1.0)).sqrt();
+            spread / count.sqrt() / mean.max(1.0)
+        };
+        Means {
+            of: [0, 1, 2].map(|which| Nanos(mean(which) as u64)),
+            unsure: [unsure(0), unsure(2)],
+        }
+    }
+
+    pub(super) fn refused(&self) -> Option<&'static str> {
+        let is_unsure = self.unsure.iter().any(|part| *part > Means::UNSURE_MAX);
+        refused(self.of).or(is_unsure.then_some("a few long waits carry the mean"))
+    }
+}
+
 /// The median, of two in the middle the longer one.
 fn median(lengths: impl Iterator<Item = Nanos>) -> Nanos {
     let mut lengths: Vec<Nanos> = lengths.collect();
@@ -140,21 +181,39 @@ impl<'a> Study<'a> {
         (!medians.contains(&Nanos::MAX)).then_some(medians)
     }
 
-    /// The means of a group: recorded, as it was, and with a change. None: a wait does not end.
-    pub(super) fn means(&self, group: &GroupOfWaits, with: &Trials) -> Option<[Nanos; 3]> {
+    /// The means of a group: recorded, as it was, and with a change, over the waits that end in both replays.
+    /// None: too many do not.
+    pub(super) fn means(&self, group: &GroupOfWaits, with: &Trials) -> Option<Means> {
         let waits = &self.account.explanation.waits;
-        let mut sums = [0, 0, 0];
-        for &at in &group.waits {
-            sums[0] += waits[at].length().0;
-            sums[1] += self.before.waits[at]?.median.0;
-            sums[2] += with.waits[at]?.median.0;
-        }
-        Some(sums.map(|sum| Nanos(sum / group.waits.len() as u64)))
+        let ended = group.waits.iter().filter_map(|&at| {
+            let (was, with) = (self.before.waits[at]?.median, with.waits[at]?.median);
+            Some([waits[at].length(), was, with])
+        });
+        let ended: Vec<[Nanos; 3]> = ended.collect();
+        let is_most = ended.len() * 10 >= group.waits.len() * 9;
+        is_most.then(|| Means::of(&ended))
     }
 
     pub(super) fn new(
         arguments: &DiagnoseArguments,
         account: &'a Account,
+    ) -> Result<Study<'a>, Failure> {
+        let tries = !arguments.what_if.is_empty() || arguments.try_remedies;
+        Study::with(arguments, account, (tries, arguments.seeds))
+    }
+
+    /// One that takes less time, for changes that let threads run where they ran.
+    pub(super) fn beside_findings(
+        arguments: &DiagnoseArguments,
+        account: &'a Account,
+    ) -> Result<Study<'a>, Failure> {
+        Study::with(arguments, account, (true, 1))
+    }
+
+    fn with(
+        arguments: &DiagnoseArguments,
+        account: &'a Account,
+        (tries, seeds): (bool, u64),
     ) -> Result<Study<'a>, Failure> {
         let machine = match &arguments.machine {
             None => None,
@@ -195,8 +254,7 @@ impl<'a> Study<'a> {
             program = build(&options)?;
             program.assumed.push(assumed);
         }
-        program = placed(program, arguments);
-        let seeds = arguments.seeds;
+        program = placed(program, &arguments.what_if, tries);
         let before = trials(&program, seeds, "replays");
         let mut study = Study {
             account,
@@ -280,12 +338,10 @@ impl<'a> Study<'a> {
     /// Whether there is a wait that can be answered for, or the median of many.
     pub(super) fn is_answered(&self) -> bool {
         let is_trusted = |group: &GroupOfWaits| {
-            let both = [
-                self.medians(group, &self.before),
-                self.means(group, &self.before),
-            ];
-            let mut both = both.into_iter().flatten();
-            both.any(|[recorded, was, _]| error(recorded, was) <= replay::TRUSTED)
+            let medians = self.medians(group, &self.before);
+            let means = self.means(group, &self.before);
+            medians.is_some_and(|medians| refused(medians).is_none())
+                || means.is_some_and(|means| means.refused().is_none())
         };
         self.asked.iter().any(|asked| asked.refused.is_none()) || self.groups.iter().any(is_trusted)
     }
@@ -297,14 +353,14 @@ impl<'a> Study<'a> {
 
 /// The program with threads where they ran, or free if a change, or a person with the file, has other CPUs
 /// for them.
-fn placed(mut program: Program, arguments: &DiagnoseArguments) -> Program {
-    let frees = arguments.what_if.iter().find(|change| change.sets_free());
+fn placed(mut program: Program, what_if: &[Change], tries: bool) -> Program {
+    let frees = what_if.iter().find(|change| change.sets_free());
     if let Some(change) = frees {
         program = program.set_free();
         program.assumed.push(format!(
             "threads run where the policy puts them, because of {change}"
         ));
-    } else if arguments.what_if.is_empty() && !arguments.try_remedies {
+    } else if !tries {
         program = program.set_free();
     } else if program.is_placed {
         program.assumed.push(
@@ -334,7 +390,7 @@ fn is_meant(given: &str, is_process: bool, thread: &ProgramThread) -> bool {
 }
 
 /// The policies that are tried where the recording does not say which kernel it was.
-const POLICIES: [&str; 3] = ["eevdf-6.18", "eevdf-6.18-hrtick", "cfs-4.12"];
+pub(super) const POLICIES: [&str; 3] = ["eevdf-6.18", "eevdf-6.18-hrtick", "cfs-4.12"];
 
 /// The policy under which most long waits replay well; of equal ones the first.
 fn nearest(program: &Program, waits: &[Wait]) -> String {
