@@ -230,6 +230,8 @@ fn texts(context: &Context, version: &str, folder: &Path) -> Result<(), String> 
         &folder.join("include"),
         &["h", "hpp"],
     )?;
+    let enkits = "include/enkits";
+    copy_all(&from.join(enkits), &folder.join(enkits), &["h"])?;
     let examples = folder.join("share/paceline/examples");
     copy_all(&from.join("examples"), &examples, &["h", "c", "cpp", "out"])?;
     let guides = folder.join("share/doc/paceline");

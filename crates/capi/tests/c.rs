@@ -108,6 +108,26 @@ fn the_callbacks_for_box2d_run_a_step() {
     assert_eq!(printed, "2 threads\n100 steps, 100 splits\n", "{out:?}");
 }
 
+/// Goal: what programs call of enkiTS does what it does there. Method: a program in its words, alone on one
+/// thread and on four, and on a job system of the program's. (`cargo xtask clients` runs programs that were
+/// written for enkiTS.)
+#[test]
+fn programs_for_enkits_run() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let file = crate_folder().join("tests/programs/enkits.c");
+    let program = C.compiled(&file, folder.path());
+    let out = Command::new(program)
+        .output()
+        .expect("it was just compiled");
+    let printed = String::from_utf8_lossy(&out.stdout);
+    let each = "ranges: 0 wrong, 0 out of bounds, sum 2000000\ndependencies: 0 wrong\n\
+                actions: 200 of 200\npinned: 2\nnested: 1\n";
+    let whole =
+        format!("1 threads\n{each}4 threads\n{each}on the program's own: 2 threads\n{each}");
+    assert_eq!(printed, whole, "{out:?}");
+    assert!(out.status.success() && out.stderr.is_empty(), "{out:?}");
+}
+
 /// Goal: each function has an example. Method: the names that the header declares, in the examples' texts.
 #[test]
 fn each_function_has_an_example() {

@@ -26,6 +26,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("coroutines.cpp", &["c++20"]),
 ];
 
+/// Looks for mistakes with memory and for what is undefined.
+const CHECKED: &[&str] = &[
+    "-g",
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=all",
+];
+
 fn is_wanted() -> bool {
     let is_wanted = std::env::var_os("PACELINE_TEST_CPP").is_some();
     if !is_wanted {
@@ -72,20 +79,24 @@ fn the_guide_is_true() {
     assert!(status.success());
 }
 
-/// Goal: the header for Box2D is one for C++, too. Method: the program in C, as C++.
+/// Goal: the headers for Box2D and with enkiTS's names are for C++, too, and nothing of theirs leaks or is
+/// used after its end. Method: the programs in C, as C++, with the checkers.
 #[test]
-fn the_callbacks_for_box2d_are_for_cpp() {
+fn the_headers_in_c_are_for_cpp() {
     if !is_wanted() {
         return;
     }
-    let folder = tempfile::tempdir().expect("a scratch folder");
-    let file = folder.path().join("box2d.cpp");
-    fs::copy(crate_folder().join("tests/programs/box2d.c"), &file).expect("it can be copied");
-    let program = cpp("c++17", &[]).compiled(&file, folder.path());
-    let status = Command::new(program)
-        .status()
-        .expect("it was just compiled");
-    assert!(status.success());
+    for name in ["box2d", "enkits"] {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let file = folder.path().join(name).with_extension("cpp");
+        let source = format!("tests/programs/{name}.c");
+        fs::copy(crate_folder().join(source), &file).expect("it can be copied");
+        let program = cpp("c++17", CHECKED).compiled(&file, folder.path());
+        let out = Command::new(program)
+            .output()
+            .expect("it was just compiled");
+        assert!(out.status.success() && out.stderr.is_empty(), "{out:?}");
+    }
 }
 
 /// Goal: nothing leaks, is used after its end or is undefined. Method: the same, with the checkers; a leak or
@@ -95,12 +106,7 @@ fn checkers_find_nothing() {
     if !is_wanted() {
         return;
     }
-    let flags = &[
-        "-g",
-        "-fsanitize=address,undefined",
-        "-fno-sanitize-recover=all",
-    ];
     for (name, standards) in EXAMPLES {
-        cpp(standards[0], flags).run_example(name, &[]);
+        cpp(standards[0], CHECKED).run_example(name, &[]);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::c::{Foreign, library, objects, program};
+use super::c::{Sources, files, library, objects, program};
 use super::table::{Measured, load, print, say_load, take};
 use super::unpack::unpacked;
 use super::{SILENCE, Tested};
@@ -18,16 +18,24 @@ const THREADS: u32 = 2;
 pub(super) fn build(context: &Context) -> Result<PathBuf, String> {
     let package = unpacked(context, "boxdd-sys")?.join("third-party/box2d");
     let (include, sources) = (package.join("include"), package.join("src"));
-    let box2d = Foreign {
+    let box2d = Sources {
         name: "box2d",
-        standard: "-std=gnu17",
-        sources: &sources,
+        flags: &["-std=gnu17", "-DNDEBUG"],
+        files: &files(&sources, "c")?,
         includes: &[&include, &sources],
-        flags: &[],
     };
-    let (objects, ours) = (objects(context, &box2d)?, library(context)?);
-    let source = context.root.join("clients/box2d/scenes.c");
-    program(context, &source, &[&include], &objects, &ours)
+    let scenes = Sources {
+        name: "scenes",
+        flags: &["-std=c11", "-Wall", "-Wextra", "-Werror"],
+        files: &[context.root.join("clients/box2d/scenes.c")],
+        includes: &[&include],
+    };
+    program(
+        context,
+        &scenes,
+        &objects(context, &box2d)?,
+        &library(context)?,
+    )
 }
 
 /// Whether each scene ends the same with 1 to 8 workers on Box2D's own scheduler, and on ours with none to 8.

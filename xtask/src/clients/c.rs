@@ -1,9 +1,9 @@
 //! Programs and libraries in C: compiled by the machine's compiler, linked with the library of `crates/capi`.
 
 use std::env;
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use super::SILENCE;
 use super::unpack::folder;
@@ -27,71 +27,64 @@ pub(super) fn headers(context: &Context) -> PathBuf {
     context.root.join("crates/capi/include")
 }
 
-/// A library of others' that is compiled as it is.
-pub(super) struct Foreign<'f> {
+/// Sources in C.
+pub(super) struct Sources<'s> {
     pub(super) name: &'static str,
-    pub(super) standard: &'static str,
-    /// The folder of its sources, all of which belong to it.
-    pub(super) sources: &'f Path,
-    pub(super) includes: &'f [&'f Path],
+    /// The standard, and what is defined.
     pub(super) flags: &'static [&'static str],
+    pub(super) files: &'s [PathBuf],
+    pub(super) includes: &'s [&'s Path],
 }
 
-/// Compiles all files of a library that end in `.c`, unless it was done before, and returns their objects.
-pub(super) fn objects(context: &Context, of: &Foreign<'_>) -> Result<Vec<PathBuf>, String> {
+/// Compiles a library of others', unless it was done before, and returns its objects. Its warnings are its
+/// own.
+pub(super) fn objects(context: &Context, of: &Sources<'_>) -> Result<Vec<PathBuf>, String> {
     let made = folder(context).join(format!("objects-{}", of.name));
     let done = made.join("done");
-    let sources = files(of.sources, "c")?;
     if !done.exists() {
         fs::create_dir_all(&made).map_err(|error| format!("{}: {error}", made.display()))?;
-        let mut command = context.command(compiler());
-        command.current_dir(&made).arg("-c");
-        command.args([of.standard, "-O2", "-DNDEBUG", "-w", "-fPIC"]);
-        command.args(of.flags);
-        for include in of.includes {
-            command.arg("-I").arg(include);
-        }
-        command.args(&sources);
+        let mut command = compiler(context, of);
+        command.current_dir(&made).args(["-w", "-fPIC", "-c"]);
+        command.args(of.files);
         process::done(command, SILENCE, of.name)?;
         fs::write(&done, "").map_err(|error| format!("{}: {error}", done.display()))?;
     }
     files(&made, "o")
 }
 
-/// Compiles a program of ours without a warning, and links it with all that. `our_library`: where [`library`]
-/// has put it.
+/// Compiles a program against our headers, and links it with these objects and our library, which is in that
+/// folder.
 pub(super) fn program(
     context: &Context,
-    source: &Path,
-    includes: &[&Path],
+    of: &Sources<'_>,
     objects: &[PathBuf],
     our_library: &Path,
 ) -> Result<PathBuf, String> {
-    let name = source.file_stem().unwrap_or_default();
     let made = folder(context).join("programs");
     fs::create_dir_all(&made).map_err(|error| format!("{}: {error}", made.display()))?;
-    let program = made.join(name);
-    let mut command = context.command(compiler());
-    command.args(["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror"]);
-    for include in includes {
-        // Others' headers may have warnings of their own.
-        command.arg("-isystem").arg(include);
-    }
-    command.arg("-I").arg(headers(context));
-    command.arg("-o").arg(&program).arg(source).args(objects);
+    let program = made.join(of.name);
+    let mut command = compiler(context, of);
+    command.arg("-o").arg(&program).args(of.files).args(objects);
     command.arg("-L").arg(our_library);
     command.args(["-lpaceline_c", "-lpthread", "-lm"]);
     command.arg(format!("-Wl,-rpath,{}", our_library.display()));
-    process::done(command, SILENCE, "the C compiler")?;
+    process::done(command, SILENCE, of.name)?;
     Ok(program)
 }
 
-fn compiler() -> OsString {
-    env::var_os("CC").unwrap_or_else(|| "cc".into())
+fn compiler(context: &Context, of: &Sources<'_>) -> Command {
+    let mut command = context.command(env::var_os("CC").unwrap_or_else(|| "cc".into()));
+    command.arg("-O2").args(of.flags);
+    command.arg("-I").arg(headers(context));
+    for include in of.includes {
+        // Headers of others' have warnings of their own.
+        command.arg("-isystem").arg(include);
+    }
+    command
 }
 
 /// The files of a folder with this ending, sorted.
-fn files(of: &Path, ending: &str) -> Result<Vec<PathBuf>, String> {
+pub(super) fn files(of: &Path, ending: &str) -> Result<Vec<PathBuf>, String> {
     let entries = fs::read_dir(of).map_err(|error| format!("{}: {error}", of.display()))?;
     let mut found: Vec<PathBuf> = entries
         .flatten()

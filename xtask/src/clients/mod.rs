@@ -3,11 +3,12 @@
 //! rayon and rayon-core are fetched by name, as they are published, and unpacked below cargo's target folder.
 //! Their own tests run on `clients/rayon-core`, unmodified. Then programs in rayon's words run on rayon's own
 //! core and on ours, in turns. Box2D is compiled as a package ships it, and steps worlds on its own scheduler
-//! and on ours.
+//! and on ours; its older version's tests, which are for enkiTS, run on the header with enkiTS's names.
 
 mod box2d;
 mod c;
 mod demo;
+mod enkits;
 mod rayon;
 mod table;
 mod unpack;
@@ -49,6 +50,7 @@ const BLOCKS_A_ROUND: u32 = 20;
 enum Client {
     Rayon,
     Box2d,
+    Enkits,
 }
 
 impl Options {
@@ -70,6 +72,9 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> 
     if options.wants(Client::Box2d) {
         let scenes = scenes.insert(box2d::build(context)?);
         tested.push(box2d::check(context, scenes)?);
+    }
+    if options.wants(Client::Enkits) {
+        tested.push(enkits::tests(context)?);
     }
     let wants_rayon = options.wants(Client::Rayon);
     if wants_rayon {
@@ -103,6 +108,7 @@ pub(crate) fn stage(context: &Context) -> Result<String, String> {
     let scenes = box2d::build(context)?;
     let tested = [
         box2d::check(context, &scenes)?,
+        enkits::tests(context)?,
         rayon::core_tests(context, false)?,
     ];
     let texts = tested

@@ -39,6 +39,8 @@ impl Language {
             .args(self.flags)
             .arg("-I")
             .arg(crate_folder().join("include"))
+            .arg("-I")
+            .arg(crate_folder().join("include/enkits"))
             .arg("-o")
             .arg(&program)
             .arg(file)
