@@ -212,6 +212,47 @@ fn is_placing(segment: &Segment) -> bool {
 }
 
 impl Program {
+    /// Calls what is measured by other names; a stretch without one keeps its own.
+    pub fn name_stretches(&mut self, name: impl Fn(usize) -> Option<String>) {
+        let named = |own: &str| {
+            let at = own.strip_prefix(Stretch::WORD)?.parse().ok()?;
+            Some(std::sync::Arc::from(name(at)?))
+        };
+        for segment in self
+            .threads
+            .iter_mut()
+            .flat_map(|thread| &mut thread.segments)
+        {
+            if let Segment::Begin(own) | Segment::End(own) = segment
+                && let Some(other) = named(own)
+            {
+                *own = other;
+            }
+        }
+    }
+
+    /// The program on another machine: threads may use all of its CPUs, and run where the policy puts them.
+    /// The fastest CPUs of both count as equally fast.
+    pub fn move_to(&mut self, machine: Machine) {
+        *self = self.set_free();
+        let had_masks = self.threads.iter().any(|thread| !thread.cpus.is_empty());
+        for thread in &mut self.threads {
+            thread.cpus.clear();
+        }
+        self.assumed
+            .retain(|what| !what.contains(" may run on CPU "));
+        if had_masks {
+            self.assumed
+                .push("threads may use all CPUs, whatever they could use in the recording".into());
+        }
+        self.assumed.push(format!(
+            "the fastest CPUs of {} are as fast as those of the recorded machine",
+            machine.name
+        ));
+        self.machine = machine;
+        self.machine_file = None;
+    }
+
     /// The same where threads run on the CPUs on which the policy puts them.
     pub fn set_free(&self) -> Program {
         let mut program = self.clone();

@@ -156,6 +156,19 @@ pub(super) fn short(length: Nanos) -> String {
     }
 }
 
+/// A name with `*` for its numbers.
+pub(super) fn starred(name: &str) -> String {
+    let mut text = String::new();
+    for c in name.chars() {
+        match c {
+            c if !c.is_ascii_digit() => text.push(c),
+            _ if text.ends_with('*') => {}
+            _ => text.push('*'),
+        }
+    }
+    text
+}
+
 /// A part of a whole, in per cent.
 fn percent(part: Nanos, whole: Nanos) -> String {
     match whole.0 {

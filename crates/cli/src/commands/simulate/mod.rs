@@ -13,6 +13,7 @@ pub(super) use library::unknown;
 mod page;
 mod point;
 mod program;
+mod recorded;
 mod recording;
 mod report;
 mod run;
@@ -39,13 +40,23 @@ use super::values::{Workers, workers};
 ///   paceline simulate --list
 ///   paceline simulate galaxy-s22-inversion --policy eevdf-6.18
 ///   paceline simulate galaxy-s22-inversion --trace phone.pftrace
+///   paceline simulate --replay trace.txt.gz --machine galaxy-s22-exynos
 #[derive(Args)]
 #[command(after_long_help = JSON)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct SimulateArguments {
     /// A name (see --list), a TOML file, or a JSON file of rt-app
-    #[arg(value_name = "SCENARIO", required_unless_present_any = ["list", "machines", "policies"])]
+    #[arg(value_name = "SCENARIO")]
+    #[arg(required_unless_present_any = ["list", "machines", "policies", "replay"])]
     scenario: Option<String>,
+    /// Run what was recorded in this trace, which `diagnose` can read, instead of a scenario
+    ///
+    /// What its threads did, in work, sleeps and waits for each other; see docs/what-if.md. With --machine
+    /// and --policy elsewhere. The waits and frames that `diagnose` would explain are measured. What the
+    /// recording does not say is assumed, and told on standard error.
+    #[arg(long, value_name = "TRACE")]
+    #[arg(conflicts_with_all = ["scenario", "list", "machines", "policies"])]
+    replay: Option<PathBuf>,
     /// List the scenarios
     #[arg(long, conflicts_with_all = ["scenario", "machines", "policies"])]
     list: bool,
@@ -175,6 +186,9 @@ fn judge(job: &Job, outcome: &SimulationOutcome) -> Result<(), Failure> {
 
 impl SimulateArguments {
     fn job(self) -> Result<Job, Failure> {
+        if let Some(trace) = self.replay.clone() {
+            return self.recorded_job(&trace);
+        }
         let given = self.scenario.clone().expect("clap asks for one");
         output::check_files(
             &[("the scenario's file", Path::new(&given))],
@@ -206,7 +220,7 @@ impl SimulateArguments {
             .parent()
             .filter(|_| Path::new(&given).exists());
         Ok(Job {
-            replay: self.replay(&given, &scenario),
+            replay: self.command(&[&given], &scenario),
             folder: folder.unwrap_or(Path::new("")).to_owned(),
             machine: Arc::new(machine.map_err(Failure::Usage)?),
             about_policy: about_policy.map_err(Failure::Usage)?,
@@ -222,22 +236,69 @@ impl SimulateArguments {
         })
     }
 
+    /// The job of a recorded program.
+    fn recorded_job(self, trace: &Path) -> Result<Job, Failure> {
+        output::check_files(
+            &[("the trace itself", trace)],
+            &[
+                ("--trace", self.trace.as_deref()),
+                ("--report", self.report.as_deref()),
+            ],
+        )?;
+        let machine = self.machine.as_ref().map(|name| {
+            library::machine(name).map_err(|why| Failure::Usage(format!("--machine: {why}")))
+        });
+        let recorded = recorded::program(trace, machine.transpose()?, self.policy.clone())?;
+        let mut scenario = recorded.scenario();
+        scenario.name = trace
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        scenario.hints |= self.hints;
+        let about_policy = library::about_policy(&scenario.policy);
+        let about_policy =
+            about_policy.map_err(|why| Failure::Usage(format!("--policy: {why}")))?;
+        for what in &recorded.assumed {
+            output::note(format!("assumed: {what}"));
+        }
+        Ok(Job {
+            replay: self.command(&["--replay", &trace.to_string_lossy()], &scenario),
+            folder: PathBuf::new(),
+            machine: Arc::new(recorded.machine),
+            about_policy,
+            policy: scenario.policy.clone(),
+            seed: self.seed,
+            workers: self.workers,
+            help: self.os_help,
+            steps: self.steps,
+            trace: self.trace,
+            report: self.report,
+            is_shown: true,
+            scenario,
+        })
+    }
+
     /// The command that repeats the run, even if the scenario's file names another machine or policy by then.
-    fn replay(&self, given: &str, scenario: &sim::scenario::Scenario) -> String {
+    fn command(&self, given: &[&str], scenario: &sim::scenario::Scenario) -> String {
         let mut words = Vec::new();
         // It decides how job systems wait, simulated ones as well.
         if let Some(wait) = std::env::var_os("PACELINE_WAIT") {
             words.push(format!("PACELINE_WAIT={}", quoted(&wait.to_string_lossy())));
         }
-        words.extend(["paceline simulate".to_owned(), quoted(given)]);
+        words.push("paceline simulate".to_owned());
+        words.extend(given.iter().map(|word| quoted(word)));
         let mut option = |name: &str, value: &str| {
             words.push(name.to_owned());
             words.push(quoted(value));
         };
-        option(
-            "--machine",
-            self.machine.as_ref().unwrap_or(&scenario.machine),
-        );
+        // That of a recording is in no file.
+        if self.machine.is_some() || self.replay.is_none() {
+            option(
+                "--machine",
+                self.machine.as_ref().unwrap_or(&scenario.machine),
+            );
+        }
         option("--policy", self.policy.as_ref().unwrap_or(&scenario.policy));
         option("--seed", &self.seed.to_string());
         match self.workers {

@@ -8,7 +8,7 @@ use replay::{BadChange, BuildOptions, Change, Difference, Played, Program, Progr
 use trace::explain::Wait;
 
 use super::super::arguments::DiagnoseArguments;
-use crate::commands::accounts::Account;
+use crate::commands::accounts::{Account, starred};
 use crate::commands::simulate::library;
 
 /// A wait of at least this length is a long one: of shorter ones a good part is the kernel's own time, of
@@ -152,19 +152,6 @@ fn median(lengths: impl Iterator<Item = Nanos>) -> Nanos {
     let mut lengths: Vec<Nanos> = lengths.collect();
     lengths.sort_unstable();
     lengths.get(lengths.len() / 2).copied().unwrap_or_default()
-}
-
-/// A name with `*` for its numbers.
-fn starred(name: &str) -> String {
-    let mut text = String::new();
-    for c in name.chars() {
-        match c {
-            c if !c.is_ascii_digit() => text.push(c),
-            _ if text.ends_with('*') => {}
-            _ => text.push('*'),
-        }
-    }
-    text
 }
 
 impl<'a> Study<'a> {
