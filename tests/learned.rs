@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
 use event::Nanos;
-use paceline::{Builder, Frame, JobId, Lane};
+use paceline::{Builder, Context, Frame, Grain, JobId, Lane};
 use sim::{Machine, Sim, SimConfig};
 
 use crate::support::{Random, delays, each_seed, fail};
@@ -69,6 +69,71 @@ fn a_chain_that_is_made_last_begins_first() {
         println!("seed {seed}: {ordered:.3} of the bound, without the order {usual:.3}");
         assert!(ordered < 1.05, "seed {seed}: {ordered}");
         assert!(usual > 1.2, "seed {seed}: {usual}");
+    }
+}
+
+const LOOPS: u64 = 4;
+const PIECES: u64 = 40;
+const SINGLES: u64 = 80;
+const PIECE: Nanos = Nanos::from_micros(40);
+
+/// A chain of loops and one long job behind it, beside as much other work. The loops are jobs themselves, or in
+/// the bodies of jobs.
+fn singles_and_loops(frame: &Frame<'_, Sim>, are_jobs: bool) -> JobId {
+    let single = |_| {
+        frame
+            .job("single")
+            .schedule(|cx| cx.work(Nanos(2 * PIECE.0)))
+    };
+    let mut all: Vec<JobId> = (0..SINGLES).map(single).collect();
+    let piece = |part: std::ops::Range<usize>, cx: &Context<'_, Sim>| {
+        cx.work(Nanos(PIECE.0 * part.len() as u64));
+    };
+    let (pieces, grain) = (0..PIECES as usize, Grain::Auto);
+    let mut last = None;
+    for _ in 0..LOOPS {
+        let mut job = frame.job("loop");
+        if let Some(before) = last {
+            job = job.after(before);
+        }
+        let pieces = pieces.clone();
+        last = Some(if are_jobs {
+            job.schedule_for(pieces, grain, piece)
+        } else {
+            job.schedule(move |cx| cx.parallel_for(pieces, grain, piece))
+        });
+    }
+    let long = frame.job("long").after(last.expect("there are loops"));
+    all.push(long.schedule(|cx| cx.work(Nanos(PIECE.0 * PIECES))));
+    frame.combine(all)
+}
+
+/// Goal: a job that holds up the rest of a frame gets helpers for its loop before others are begun. Method: on
+/// four threads, within a tenth of the least time. If helpers come when there is nothing else to do, nothing is
+/// left to do beside the last job.
+#[test]
+fn a_loop_that_holds_up_the_rest_is_helped_with() {
+    for are_jobs in [false, true] {
+        let machine = Machine::named("ryzen-5800x").expect("it is in the library");
+        let mut took = Vec::new();
+        let report = Sim::run(SimConfig::on(machine, "eevdf-6.18", 1), |sim| {
+            let js = Builder::with_platform(sim.clone()).workers(3);
+            let js = js.critical_first(true).build().unwrap();
+            for number in 1..=30 {
+                sim.sleep_until(Nanos::from_millis(16 * number));
+                let begin = sim.time();
+                let frame = js.frame("update", Duration::from_millis(16));
+                frame.wait(singles_and_loops(&frame, are_jobs));
+                took.push(sim.time() - begin);
+            }
+        });
+        report.expect_finished();
+        let mut took = took.split_off(10);
+        took.sort_unstable();
+        let least = (LOOPS * PIECES + PIECES + 2 * SINGLES) * PIECE.0 / 4;
+        let median = took[took.len() / 2].0 as f64 / least as f64;
+        println!("loops that are jobs: {are_jobs}, {median:.3} of the least time");
+        assert!(median <= 1.1, "{median:.3}");
     }
 }
 

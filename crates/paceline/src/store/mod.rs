@@ -27,7 +27,7 @@ pub(crate) use links::{LINK_BLOCKS_MAX, Link, Links, PLACES, PLACES_IN_SLOT, Pre
 pub(crate) use maps::{Key, Map, Set, digest_of_text};
 pub use name::Name;
 pub use pin::ThreadPin;
-pub(crate) use rank::Rank;
+pub(crate) use rank::{JobRanks, Rank};
 pub(crate) use slab::{Cache, Chunks, NIL, Slab};
 pub(crate) use slot::{JobPhase, LinksWord, Slot, StateWord};
 pub use token::CancelToken;

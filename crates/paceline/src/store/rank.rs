@@ -44,6 +44,34 @@ impl Rank {
     }
 }
 
+/// The ranks of a job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct JobRanks {
+    /// Its own, by which it is begun.
+    pub(crate) own: Rank,
+    /// That of the loops in its body, by which helpers come.
+    pub(crate) of_loops: Rank,
+}
+
+impl JobRanks {
+    pub(crate) const NONE: JobRanks = JobRanks {
+        own: Rank::NONE,
+        of_loops: Rank::NONE,
+    };
+
+    /// Both in a word, 0 where there are none.
+    pub(crate) fn pack(self) -> u32 {
+        self.own.0 * Rank::BEYOND.0 + self.of_loops.0
+    }
+
+    pub(crate) fn unpack(word: u32) -> JobRanks {
+        JobRanks {
+            own: Rank(word / Rank::BEYOND.0),
+            of_loops: Rank(word % Rank::BEYOND.0),
+        }
+    }
+}
+
 const _: () = assert!(
     1 + (u64::BITS << Rank::MANTISSA_BITS) < Rank::BEYOND.0,
     "every time has a rank below that"
@@ -66,6 +94,11 @@ mod tests {
                 let shorter = Nanos(time.0 - time.0 / 16 - u64::from(time.0 > 1));
                 assert!(time.0 <= 1 || Rank::of(shorter) < rank, "{time:?}");
                 assert_eq!(Rank::in_place(rank.as_place()), rank);
+                let both = JobRanks {
+                    own: rank,
+                    of_loops: last,
+                };
+                assert_eq!(JobRanks::unpack(both.pack()), both);
                 last = rank;
             }
         }

@@ -46,6 +46,9 @@ pub(crate) struct SystemState<P: Platform> {
     pub(crate) idle: Idle<P>,
     pub(crate) injector: Injector<P>,
     pub(crate) lanes: Lanes<P>,
+    /// Set before the first job is made that goes before a waiter's own: one that is pinned to a thread, has
+    /// a rank, or is of a lane with a share. One look tells waits that there is nothing of the kind.
+    pub(crate) some_before_own: Late<()>,
     /// Made for the first thread that jobs are pinned to.
     pub(crate) pinned: Late<Box<dyn PinnedJobs<P>>>,
     /// Made with the first graph that begins first what holds up the rest, lane with a share, or frame.
@@ -153,6 +156,9 @@ pub(crate) trait FrameOrder<P: Platform>: Send + Sync {
 
     /// Writes the rank of this job into its slot, where other threads look for it.
     fn is_about_to_be_ready(&self, job: Ticket, slot: &Slot<P>);
+
+    /// The rank by which helpers come to the loop of a job.
+    fn rank_of_loops(&self, job: Ticket) -> Rank;
 
     /// A body, or a part of it, begins or has ended.
     fn body_moment(&self, cx: &Context<'_, P>, moment: JobMoment, job: Ticket, slot: &Slot<P>);
@@ -335,6 +341,7 @@ impl<P: Platform> Shared<P> {
             idle,
             injector,
             lanes,
+            some_before_own: Late::empty(),
             pinned: Late::empty(),
             extra: Late::empty(),
             tokens: Late::empty(),
@@ -374,6 +381,12 @@ impl<P: Platform> Shared<P> {
     #[inline]
     pub(crate) fn slot(&self, ticket: Ticket) -> &Slot<P> {
         self.graph.slot(ticket)
+    }
+
+    /// Jobs that go before a waiter's own are going to be made.
+    pub(crate) fn note_some_before_own(&self) {
+        // Refused: there were some before.
+        _ = self.some_before_own.set(());
     }
 
     /// Whether any queue holds a ticket, or a worker has made way, as far as this thread can see.

@@ -94,8 +94,10 @@ pub(crate) struct Own {
     pub(crate) frame: *const Running,
     /// The lane in which the innermost job that runs here was made: jobs that it makes are made in it, too.
     pub(crate) lane: LaneFlags,
-    /// The rank of the innermost job of a graph that runs here: helpers of its loops come by that.
+    /// The rank of loops of the innermost job of a graph or frame that runs here: their helpers come by that.
     pub(crate) rank: Rank,
+    /// For each job of a frame that runs here and was made with a rank: what was there before it.
+    pub(crate) ranks_underneath: Vec<Rank>,
     /// What the thread's time counts for, as soon as there has been a lane with a share.
     pub(crate) share: ShareLocal,
     /// A worker's place among those that run background jobs.
@@ -186,6 +188,7 @@ impl<P: Platform> ThreadSlot<P> {
                 frame: std::ptr::null(),
                 lane: LaneFlags::NORMAL,
                 rank: Rank::NONE,
+                ranks_underneath: Vec::new(),
                 share: ShareLocal::new(),
                 place: BackgroundPlace::None,
                 stack_limit: 0,

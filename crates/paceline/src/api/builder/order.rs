@@ -16,11 +16,14 @@ impl<P: Platform> Builder<P> {
     /// The first four frames of a name are timed, and then one in eight. The order follows when a job takes
     /// an eighth more or less than before. It is that of the normal lane: jobs of other lanes
     /// ([`NewJob::lane`](crate::NewJob::lane)) are not affected, nor are those that jobs make themselves.
+    /// A loop that is such a job, or in the body of one, gets helpers before other jobs are begun, if its job
+    /// is on the longest way or near it.
     ///
     /// It costs each job of a frame a short lock, two more in frames that are timed, and one for the queue
-    /// that such jobs pass through if they hold up the rest; and every job of the job system a few
-    /// nanoseconds for a look. So it is for jobs of some 10 us and more. A frame that is the same every time
-    /// is cheaper as a graph that is built once
+    /// that such jobs pass through if they hold up the rest; a wait for jobs of frames a look at all
+    /// that it waits for, once; and every job of the job system a few nanoseconds for a look. So it is for
+    /// jobs of some 10 us and more. A frame that is the same every time is cheaper as a graph that is built
+    /// once
     /// ([`BuiltGraph::critical_first`](crate::BuiltGraph::critical_first)).
     ///
     /// The order is that of HEFT (Topcuoglu, Hariri and Wu, 2002).

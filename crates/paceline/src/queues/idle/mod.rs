@@ -28,6 +28,10 @@ impl IdleWord {
     const BLOCKED: u64 = 1 << (3 * IdleWord::BITS);
     const LENDING: u64 = 1 << (4 * IdleWord::BITS);
     const EPOCH: u64 = 2 * IdleWord::LENDING;
+    /// All but the epoch.
+    pub(crate) const NOT_BUSY: u64 = IdleWord::EPOCH - 1;
+    /// All but the epoch and the blocked workers.
+    pub(crate) const COULD_HELP: u64 = IdleWord::NOT_BUSY & !(IdleWord::MASK * IdleWord::BLOCKED);
 
     #[inline]
     pub(crate) fn unpack(word: u64) -> IdleWord {
@@ -92,6 +96,13 @@ impl<M: Memory> Idle<M> {
     #[inline]
     pub(crate) fn load(&self) -> IdleWord {
         IdleWord::unpack(self.word.load(Ordering::Relaxed))
+    }
+
+    /// The word at this moment, if any of these parts of it is not 0. Relaxed, as above.
+    #[inline]
+    pub(crate) fn load_if(&self, parts: u64) -> Option<IdleWord> {
+        let word = self.word.load(Ordering::Relaxed);
+        (word & parts != 0).then(|| IdleWord::unpack(word))
     }
 
     /// Steps 1 and 2 of publishing: the facts that the publisher needs. `None`: all threads are busy, so none

@@ -95,9 +95,7 @@ impl<'b, P: Platform> Built<'b, P> {
         cx.body_begins(job, slot);
         // Relaxed: published with the nodes of the run.
         let rank = Rank(self.node(node).rank_of_loops.load(Ordering::Relaxed));
-        let outer = cx.own(|own| std::mem::replace(&mut own.rank, rank));
-        let called = self.call(cx, node);
-        cx.own(|own| own.rank = outer);
+        let called = cx.with_rank(rank, || self.call(cx, node));
         cx.body_has_ended(job, slot);
         let how = ended(&called);
         let ending = called.map_or_else(Ending::Panicked, |_| Ending::Done);

@@ -107,11 +107,11 @@ impl<'b, P: Platform> Built<'b, P> {
         let order = || order.iter().copied();
         let ranks = WayRanks::find(nodes, order, |node| self.behind(node), slacks, *threads);
         for (node, known) in self.nodes.iter().zip(&*nodes) {
-            let (rank, hurries) = ranks.of(known);
-            let of_loops = if hurries { rank } else { Rank::NONE };
+            let ranks = ranks.of(known);
             // Relaxed, both: published with the nodes of the run.
-            node.rank.store(rank.0, Ordering::Relaxed);
-            node.rank_of_loops.store(of_loops.0, Ordering::Relaxed);
+            node.rank.store(ranks.own.0, Ordering::Relaxed);
+            node.rank_of_loops
+                .store(ranks.of_loops.0, Ordering::Relaxed);
         }
     }
 }

@@ -202,9 +202,12 @@ impl<P: Platform> Context<'_, P> {
     /// Promotes the oldest fork if an idle thread would take it.
     #[inline]
     fn offer(&self, is_first: bool) {
-        let idle = self.shared.idle.load();
-        if idle.wants_work() || idle.sleeping > 0 || idle.lending || self.shares_always() {
-            self.consider_promotion(is_first, idle);
+        match self.shared.idle.load_if(IdleWord::COULD_HELP) {
+            Some(idle) => self.consider_promotion(is_first, idle),
+            None if self.shares_always() => {
+                self.consider_promotion(is_first, IdleWord::default());
+            }
+            None => {}
         }
     }
 

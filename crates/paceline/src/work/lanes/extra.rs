@@ -63,10 +63,20 @@ impl<P: Platform> ExtraLanes<P> for Extra<P> {
         cx: &Context<'_, P>,
         wanted: &mut dyn FnMut(Ticket) -> bool,
     ) -> Option<Ticket> {
-        if self.ranked.is_empty() {
-            return None;
+        loop {
+            if self.ranked.is_empty() {
+                return None;
+            }
+            // An invitation may outlive its loop, and would be in the way of what comes after it.
+            let mut is_stale = false;
+            let taken = self.ranked.take_best_if(cx.rank_of_newest(), |ticket| {
+                is_stale = cx.shared.slot(ticket).is_over(ticket);
+                is_stale || wanted(ticket)
+            })?;
+            if !is_stale {
+                return Some(taken);
+            }
         }
-        self.ranked.take_best_if(cx.rank_of_newest(), wanted)
     }
 
     fn enqueue_by_rank(&self, cx: &Context<'_, P>, job: Ticket, queue: Queue) {
@@ -171,6 +181,12 @@ impl<P: Platform> Shared<P> {
         }
         self.make_extra_lanes();
         self.lanes.note_use(Lane::Background); // Waits raise jobs out of it.
+        self.note_extra();
+    }
+
+    /// Jobs with a rank, or of a lane with a share, are going to be made.
+    fn note_extra(&self) {
+        self.note_some_before_own();
         self.lanes.note_extra();
     }
 
@@ -228,7 +244,7 @@ impl<P: Platform> Context<'_, P> {
     /// Jobs with a rank are going to be made.
     pub(crate) fn note_ranks(&self) {
         self.shared.make_extra_lanes();
-        self.shared.lanes.note_extra();
+        self.shared.note_extra();
     }
 
     /// A job of a side lane is ready: queues and announces it.

@@ -8,13 +8,16 @@
 //!
 //! A job in the middle of which a thread invites others to a loop gives its rank to the invitation.
 //!
+//! A waiter runs only what it waits for, and knows jobs of frames by its marks (`wait`). So where frames have
+//! such jobs it marks all that it needs before it takes its first one from the queue.
+//!
 //! The queue is made with the first such graph (`extra.rs`).
 
 use platform::{Atomic, Ordering, Platform};
 
 use super::looks_for_raise;
 use crate::queues::{Fenced, Queue};
-use crate::store::{LaneFlags, Rank, Ticket};
+use crate::store::{LaneFlags, Rank, Slot, Ticket};
 use crate::work::context::Context;
 use crate::work::thread_slot::ThreadKind;
 
@@ -86,6 +89,26 @@ impl<P: Platform> Context<'_, P> {
         {
             self.enqueue_in_front(job);
         }
+    }
+
+    /// The rank by which helpers come to the loop of a job of a frame, if the job was made with one.
+    pub(crate) fn rank_of_loops(&self, job: Ticket, slot: &Slot<P>) -> Option<Rank> {
+        // Relaxed: the flag does not change.
+        if slot.flags.load(Ordering::Relaxed) & Slot::<P>::IS_RANKED == 0 {
+            return None;
+        }
+        self.shared
+            .order
+            .get()
+            .map(|order| order.rank_of_loops(job))
+    }
+
+    /// Runs something with that rank.
+    pub(crate) fn with_rank<R>(&self, rank: Rank, run: impl FnOnce() -> R) -> R {
+        let outer = self.own(|own| std::mem::replace(&mut own.rank, rank));
+        let result = run();
+        self.own(|own| own.rank = outer);
+        result
     }
 
     /// The rank of the newest ticket of the own deque.

@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 
 use super::{JobWay, WayRanks, is_timed_after, mean_of_late};
 use crate::hooks::JobMoment;
-use crate::store::{Chunks, Key, Label, LabelId, Map, Rank, Slab, Slot, Ticket};
+use crate::store::{Chunks, JobRanks, Key, Label, LabelId, Map, Rank, Slab, Slot, Ticket};
 use crate::work::context::Context;
 use crate::work::shared::{FrameOrder, Shared};
 
@@ -31,7 +31,8 @@ struct LearnedOrder<P: Platform> {
     /// How many frames in flight are timed. It lets jobs skip the lock.
     timed: P::AtomicU32,
     known: P::Lock<KnownFrames>,
-    /// By slot: the rank of the job that was made there last. A slot has no room for it while the job waits.
+    /// By slot: the ranks of the job that was made there last, packed. A slot has no room for them while the
+    /// job waits.
     ranks: Chunks<P, P::AtomicU32>,
 }
 
@@ -68,7 +69,7 @@ struct KnownJob {
     /// The mean time of late.
     recent: Nanos,
     way: JobWay,
-    rank: Rank,
+    ranks: JobRanks,
     /// The last frame of the name that had it.
     frame: u64,
 }
@@ -99,8 +100,8 @@ impl KnownFrames {
         frames.find(|frame| frame.number == number)
     }
 
-    /// Notes a new job of a frame. Returns its rank.
-    fn note(&mut self, number: u64, (label, job): (LabelId, Ticket), after: &[Ticket]) -> Rank {
+    /// Notes a new job of a frame. Returns its ranks.
+    fn note(&mut self, number: u64, (label, job): (LabelId, Ticket), after: &[Ticket]) -> JobRanks {
         let of_job = &self.of_job;
         let before = after.iter().filter_map(|before| match of_job.get(before) {
             Some(&(frame, place)) if frame == number => Some(place),
@@ -108,7 +109,7 @@ impl KnownFrames {
         });
         let after = before.collect();
         let Some(frame) = self.frame(number) else {
-            return Rank::NONE; // It is over.
+            return JobRanks::NONE; // It is over.
         };
         let count = frame.counts.get_or_insert(label, 0);
         let key = JobKey(label, *count);
@@ -123,7 +124,7 @@ impl KnownFrames {
         });
         self.of_job.insert(job, (number, place));
         let known = self.names.get(&name).and_then(|named| named.jobs.get(&key));
-        known.map_or(Rank::NONE, |known| known.rank)
+        known.map_or(JobRanks::NONE, |known| known.ranks)
     }
 
     /// Notes that a body, or a part of it, begins or has ended.
@@ -163,7 +164,7 @@ impl KnownFrames {
         for (job, way) in frame.jobs.iter().zip(ways) {
             if let Some(known) = named.jobs.get_mut(&job.key) {
                 known.way = way;
-                known.rank = ranks.of(&way).0;
+                known.ranks = ranks.of(&way);
             }
         }
         named
@@ -179,7 +180,7 @@ impl NamedFrames {
         let unknown = KnownJob {
             recent: Nanos::ZERO,
             way: JobWay::default(),
-            rank: Rank::NONE,
+            ranks: JobRanks::NONE,
             frame,
         };
         let known = self.jobs.get_or_insert(job.key, unknown);
@@ -202,6 +203,14 @@ fn successors(jobs: &[FrameJob]) -> Vec<SmallVec<[u32; 4]>> {
         }
     }
     behind
+}
+
+impl<P: Platform> LearnedOrder<P> {
+    /// The ranks of a job of a frame.
+    fn ranks_of(&self, job: Ticket) -> JobRanks {
+        // Relaxed: acquired with the job.
+        JobRanks::unpack(self.ranks.get(job.index()).load(Ordering::Relaxed))
+    }
 }
 
 impl<P: Platform> FrameOrder<P> for LearnedOrder<P> {
@@ -249,27 +258,41 @@ impl<P: Platform> FrameOrder<P> for LearnedOrder<P> {
         let slot = cx.shared.slot(job);
         let label = slot.label_number();
         let find = |known: &mut KnownFrames| known.note(frame, (label, job), after);
-        let rank = self.known.with(find);
-        let none = || P::AtomicU32::new(Rank::NONE.0);
+        let ranks = self.known.with(find);
+        let none = || P::AtomicU32::new(JobRanks::NONE.pack());
         self.ranks.ensure(job.index(), none);
         // Relaxed: published with the job.
         let place = self.ranks.get(job.index());
-        place.store(rank.0, Ordering::Relaxed);
+        place.store(ranks.pack(), Ordering::Relaxed);
     }
 
     fn is_about_to_be_ready(&self, job: Ticket, slot: &Slot<P>) {
-        // Relaxed: acquired with the job.
-        let rank = Rank(self.ranks.get(job.index()).load(Ordering::Relaxed));
+        let rank = self.ranks_of(job).own;
         if rank != Rank::NONE {
             // Relaxed: published with the state.
             slot.place.store(rank.as_place(), Ordering::Relaxed);
         }
     }
 
+    fn rank_of_loops(&self, job: Ticket) -> Rank {
+        self.ranks_of(job).of_loops
+    }
+
     fn body_moment(&self, cx: &Context<'_, P>, moment: JobMoment, job: Ticket, slot: &Slot<P>) {
-        // Relaxed, both: the flag does not change, and a frame that begins at this moment is not this job's.
-        let is_ranked = slot.flags.load(Ordering::Relaxed) & Slot::<P>::IS_RANKED != 0;
-        if is_ranked && self.timed.load(Ordering::Relaxed) > 0 {
+        // Relaxed: the flag does not change.
+        if slot.flags.load(Ordering::Relaxed) & Slot::<P>::IS_RANKED == 0 {
+            return;
+        }
+        let ranks = self.ranks_of(job);
+        cx.own(|own| match moment {
+            JobMoment::Begin => {
+                let outer = std::mem::replace(&mut own.rank, ranks.of_loops);
+                own.ranks_underneath.push(outer);
+            }
+            JobMoment::End => own.rank = own.ranks_underneath.pop().unwrap_or(Rank::NONE),
+        });
+        // Relaxed: a frame that begins at this moment is not this job's.
+        if self.timed.load(Ordering::Relaxed) > 0 {
             let now = cx.shared.platform.now();
             self.known.with(|known| known.time(job, moment, now));
         }

@@ -11,7 +11,7 @@
 use event::Nanos;
 
 use crate::policy::Tuning;
-use crate::store::Rank;
+use crate::store::{JobRanks, Rank};
 
 /// A job, as far as its times are known.
 #[derive(Clone, Copy, Default)]
@@ -108,15 +108,18 @@ impl WayRanks {
         }
     }
 
-    /// The rank of a job, and whether it is so near to the longest way that helpers of its loops come by
-    /// that, too.
-    pub(crate) fn of(&self, job: &JobWay) -> (Rank, bool) {
+    /// The ranks of a job. Helpers of its loops come by rank if it is near the longest way.
+    pub(crate) fn of(&self, job: &JobWay) -> JobRanks {
         let slack = self.longest - job.way();
         if !job.takes_turns || slack >= self.slack_max {
-            return (Rank::NONE, false);
+            return JobRanks::NONE;
         }
+        let own = Rank::of(job.ahead);
         let hurries = job.time >= Tuning::PIECE && slack.0 <= self.longest.0 / 16;
-        (Rank::of(job.ahead), hurries)
+        JobRanks {
+            own,
+            of_loops: if hurries { own } else { Rank::NONE },
+        }
     }
 }
 

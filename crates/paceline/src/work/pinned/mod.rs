@@ -281,6 +281,7 @@ impl<P: Platform> Shared<P> {
                 lists: P::Lock::new(Pins::default()),
                 counts: counts.collect(),
             };
+            self.note_some_before_own();
             // Refused: another thread was faster.
             _ = place.set(Box::new(table));
         }

@@ -37,7 +37,7 @@ use crate::border::UnwindGuard;
 use crate::error::{ScheduleError, or_panic};
 use crate::graph::Ending;
 use crate::policy::{Grain, Tuning};
-use crate::queues::Queue;
+use crate::queues::{IdleWord, Queue};
 use crate::store::{Label, LaneFlags, Rank, Slot, Ticket};
 
 pub(crate) use body::SharedRange;
@@ -184,10 +184,10 @@ impl<P: Platform> Context<'_, P> {
     /// Whether the last invitation has been taken up.
     pub(super) fn can_invite(&self) -> bool {
         match self.lane() {
-            LaneFlags::NORMAL => {
-                let rank = self.own(|own| own.rank);
-                self.thread.deque.len() == 0 && (rank == Rank::NONE || self.goes_first(rank))
-            }
+            LaneFlags::NORMAL => match self.own(|own| own.rank) {
+                Rank::NONE => self.thread.deque.len() == 0,
+                rank => self.goes_first(rank),
+            },
             LaneFlags::BACKGROUND => self.shared.lanes.backlog.is_empty(),
             lane if lane.is_urgent() => self.shared.lanes.front.is_empty(),
             lane => self
@@ -197,11 +197,21 @@ impl<P: Platform> Context<'_, P> {
     }
 
     /// Whether a thread could help, and `items` at `cost` picoseconds each are worth it.
+    #[inline]
     pub(super) fn worth_inviting(&self, cost: Option<u64>, items: u64) -> bool {
         if items < 2 {
             return false;
         }
-        let idle = self.shared.idle.load();
+        match self.shared.idle.load_if(IdleWord::NOT_BUSY) {
+            Some(idle) => self.is_worth_inviting(idle, cost, items),
+            None if self.own(|own| own.rank) == Rank::NONE => false,
+            None => self.is_worth_inviting(IdleWord::default(), cost, items),
+        }
+    }
+
+    /// The same, where it takes more than a look.
+    #[inline(never)]
+    fn is_worth_inviting(&self, idle: IdleWord, cost: Option<u64>, items: u64) -> bool {
         let price = if idle.wants_work() {
             Tuning::WORTH_SHARING
         } else if idle.sleeping > 0 || self.could_have_way(idle) {

@@ -43,9 +43,15 @@ impl<'c, 'a, P: Platform> OpenLoop<'c, 'a, P> {
             hi: range.items,
         };
         if self.open(items) {
-            let known = cx.own(|own| own.loops.cost_of(self.slot.label_number()));
-            if cx.worth_inviting(known, u64::from(range.items)) {
-                cx.invite(self.job);
+            let invite = || {
+                let known = cx.own(|own| own.loops.cost_of(self.slot.label_number()));
+                if cx.worth_inviting(known, u64::from(range.items)) {
+                    cx.invite(self.job);
+                }
+            };
+            match cx.rank_of_loops(self.job, self.slot) {
+                None => invite(),
+                Some(rank) => cx.with_rank(rank, invite),
             }
             self.run_share(range, 0);
         } else {

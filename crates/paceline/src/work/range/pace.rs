@@ -69,7 +69,7 @@ impl Pace {
     /// but within bounds in time. While no thread wants work, a thread that comes to want it can still cut
     /// the items left after this block. When a thread wants work, the loop ends sooner if blocks are small
     /// and something is left to share, down to a quarter of a block.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next_block<P: Platform>(&self, context: &Context<'_, P>, left: u32) -> u32 {
         let is_wanted = context.shared.idle.load().wants_work();
         let most = if is_wanted {

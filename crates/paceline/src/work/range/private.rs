@@ -66,6 +66,7 @@ impl<'c, 'a, P: Platform, F: Fn(Range<usize>, &Context<'_, P>) + Sync> Private<'
         }
     }
 
+    #[inline(never)]
     fn block(&mut self, left: RangeItems) -> RangeItems {
         let (items, rest) = left.take_front(self.pace.next_block(self.context, left.len()));
         self.range.run(items, self.context);

@@ -6,6 +6,7 @@
 use event::EventKind;
 use platform::{Atomic, Ordering, Platform};
 
+use super::local::WaitLocal;
 use super::waiter::Waiter;
 use crate::policy::Tuning;
 use crate::store::{JobPhase, Ticket};
@@ -89,6 +90,12 @@ impl<P: Platform> Waiter<'_, '_, P> {
         {
             return Some(job);
         }
+        self.begin_walk();
+        self.walk_on()
+    }
+
+    #[inline(always)]
+    fn begin_walk(&mut self) {
         self.walk.serial = self.cx.own(|own| {
             own.wait.serial += 1;
             own.wait.serial
@@ -96,7 +103,34 @@ impl<P: Platform> Waiter<'_, '_, P> {
         self.walk.visits_left = Tuning::SEARCH_VISITS_BY_MARK;
         self.walk.visited = None;
         self.visit(self.target);
-        self.walk_on()
+    }
+
+    /// Marks all that the wait needs, if it has not done so. A walk stops at the first job that can be run, and jobs with a
+    /// rank that it has not come to would go to waste for this wait. Those that can be run are left to the walk.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn mark_all(&mut self) {
+        let has_marked_all = |wait: &mut WaitLocal| {
+            let before = std::mem::replace(&mut wait.all_marked_from, wait.marks_from);
+            before != 0
+        };
+        if self.cx.own(|own| has_marked_all(&mut own.wait)) {
+            return;
+        }
+        let graph = self.cx.graph();
+        self.walk.stack.clear();
+        self.begin_walk();
+        let mut can_be_run = Vec::new();
+        while let Some(job) = self.walk.stack.pop() {
+            // Acquire, partner: as in `walk_on`.
+            let word = graph.slot(job).word(Ordering::Acquire);
+            match word.phase {
+                _ if word.is_over(job) => {}
+                JobPhase::Waiting => graph.linked_preds(job, |pred| self.visit(pred)),
+                _ => can_be_run.push(job),
+            }
+        }
+        self.walk.stack = can_be_run;
     }
 
     /// The next job on the walk that can be run.

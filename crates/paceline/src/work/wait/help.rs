@@ -5,9 +5,18 @@ use platform::{Atomic, Ordering, Platform};
 
 use super::waiter::Waiter;
 use crate::queues::Queue;
-use crate::store::{Slot, Ticket};
+use crate::store::{Rank, Slot, Ticket};
 use crate::work::shared::RepeatTable;
 use crate::work::thread_slot::{ThreadKind, ThreadSlot};
+
+/// What there was that goes before the own jobs of a thread that waits.
+enum BeforeOwn {
+    Nothing,
+    /// A job with a rank has run.
+    Ranked,
+    /// A job that is pinned to this thread has not run yet.
+    Pinned,
+}
 
 impl<P: Platform> Waiter<'_, '_, P> {
     /// Runs the jobs that the wait may run. True when the target is over, false when there is nothing to run
@@ -22,22 +31,21 @@ impl<P: Platform> Waiter<'_, '_, P> {
             let may_begin = is_first || !self.is_late();
             is_first = false;
             // No other thread would run it.
-            let is_pinned = may_begin && self.has_pinned() && self.help_with_pinned(None);
+            let mut helped = may_begin && self.some_before_own() && self.help_with_ready_pinned();
             let may_help = may_begin && self.may_help_on(has_stack);
             if may_help {
-                self.help_with_own();
+                helped |= self.help_with_own();
             }
             self.cx.graph().flush_finished();
             if self.is_over() {
                 return true;
             }
-            let helped = is_pinned
-                || may_help
-                    && (self.has_pinned()
-                        || self.help_ancestor()
-                        || self.fetch_tickets()
-                        || self.help_descendant()
-                        || self.help_anything());
+            if may_help && !helped {
+                helped = self.help_ancestor()
+                    || self.fetch_tickets()
+                    || self.help_descendant()
+                    || self.help_anything();
+            }
             if !helped {
                 return self.is_over();
             }
@@ -111,17 +119,19 @@ impl<P: Platform> Waiter<'_, '_, P> {
 
     /// Runs the newest ticket of this thread's deque, as long as the wait may run it. That is the common case
     /// and needs no search: the jobs of a scope, the other half of a join, a needed job that the last one has
-    /// just made ready.
-    fn help_with_own(&self) {
-        while !self.has_pinned() {
-            if self.cx.extra_lanes().is_some() && self.help_by_rank() {
-                if self.is_timed() {
-                    return; // It may be late by now.
+    /// just made ready. True if a job that is pinned to this thread goes before the rest.
+    fn help_with_own(&mut self) -> bool {
+        loop {
+            if self.some_before_own() {
+                match self.help_before_own() {
+                    BeforeOwn::Nothing => {}
+                    BeforeOwn::Pinned => return true,
+                    BeforeOwn::Ranked if !self.is_timed() => continue,
+                    BeforeOwn::Ranked => return false, // It may be late by now.
                 }
-                continue;
             }
             let Some(ticket) = self.cx.peek_newest() else {
-                return;
+                return false;
             };
             let slot = self.cx.shared.slot(ticket);
             // A stale ticket may look wanted: starting it fails. A ticket that is not wanted is not started
@@ -129,26 +139,50 @@ impl<P: Platform> Waiter<'_, '_, P> {
             let child = slot.parent(slot.flags.load(Ordering::Relaxed)) == self.target;
             let wanted = child || self.goes_on_with_others() || self.is_wanted(ticket);
             if !wanted && self.is_startable(ticket) {
-                return;
+                return false;
             }
-            self.cx.thread.deque.take_newest();
+            self.cx.thread.deque.drop_newest();
             if wanted && self.help(ticket, slot) && self.is_timed() {
-                return; // It may be late by now.
+                return false; // It may be late by now.
             }
         }
     }
 
-    /// Runs a job with a rank that the wait may run and that goes before the own ones.
+    /// Whether there may be jobs that go before this thread's own ones.
+    #[inline]
+    fn some_before_own(&self) -> bool {
+        self.cx.shared.some_before_own.get().is_some()
+    }
+
+    /// Runs a job that the wait may run and that goes before this thread's own ones, unless it is a pinned
+    /// one.
     #[cold]
-    fn help_by_rank(&self) -> bool {
+    #[inline(never)]
+    fn help_before_own(&mut self) -> BeforeOwn {
+        if self.has_pinned() {
+            BeforeOwn::Pinned
+        } else if self.help_by_rank() {
+            BeforeOwn::Ranked
+        } else {
+            BeforeOwn::Nothing
+        }
+    }
+
+    /// Runs a job with a rank that the wait may run and that goes before the own ones.
+    fn help_by_rank(&mut self) -> bool {
         let cx = self.cx;
-        if !cx.shared.lanes.some_go_first() {
-            return false; // There are extra lanes for the sake of frames.
+        let Some(extra) = cx.extra_lanes() else {
+            return false;
+        };
+        if extra.best() == Rank::NONE {
+            return false;
+        }
+        // Nodes of a graph are parts of what a wait for it needs; jobs of frames are found by their marks.
+        if cx.shared.order.get().is_some() {
+            self.mark_all();
         }
         let mut wanted = |ticket| self.could_help_with(ticket);
-        let ticket = cx
-            .extra_lanes()
-            .and_then(|extra| extra.next_if(cx, &mut wanted));
+        let ticket = extra.next_if(cx, &mut wanted);
         ticket.is_some_and(|ticket| self.help(ticket, cx.shared.slot(ticket)))
     }
 
@@ -185,6 +219,13 @@ impl<P: Platform> Waiter<'_, '_, P> {
     fn may_run_pinned(&self) -> bool {
         let may_run = !self.cx.is_called_back() || self.helps_with_anything();
         may_run && self.cx.count_pinned() > 0 && self.cx.has_stack()
+    }
+
+    /// Runs the next job that is pinned to this thread, if the wait may run it.
+    #[cold]
+    #[inline(never)]
+    fn help_with_ready_pinned(&self) -> bool {
+        self.has_pinned() && self.help_with_pinned(None)
     }
 
     /// Runs a job that is pinned to this thread and ready, or the next one.

@@ -21,6 +21,8 @@ pub(crate) struct WaitLocal {
     pub(super) marks_from: u64,
     /// The innermost wait that may run the jobs of a group.
     pub(super) group: GroupWait,
+    /// The same if the innermost wait has marked all that it needs. Otherwise 0.
+    pub(super) all_marked_from: u64,
     /// How useful spinning inside waits has been.
     pub(super) habit: SpinHabit,
 }
@@ -39,6 +41,7 @@ impl WaitLocal {
             serial: WaitLocal::NO_WALK,
             marks_from: 0,
             group: GroupWait::NONE,
+            all_marked_from: 0,
             habit: SpinHabit::default(),
         }
     }

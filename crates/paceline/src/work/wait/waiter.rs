@@ -20,6 +20,8 @@ pub(super) struct Waiter<'c, 'a, P: Platform> {
     pub(super) site: Option<CallSite>,
     /// The search for ancestors that can be run.
     pub(super) walk: Walk,
+    /// If the wait underneath has marked all that it needs: from which number on its marks count. Otherwise 0.
+    outer_marks: u64,
 }
 
 impl<'c, 'a, P: Platform> Waiter<'c, 'a, P> {
@@ -29,10 +31,11 @@ impl<'c, 'a, P: Platform> Waiter<'c, 'a, P> {
         deadline: Nanos,
         site: Option<CallSite>,
     ) -> Self {
-        let mut stack = cx.own(|own| {
+        let (outer_marks, mut stack) = cx.own(|own| {
+            let outer_marks = std::mem::take(&mut own.wait.all_marked_from);
             own.wait.marks_from = own.wait.serial + 1;
             own.wait.awaited.push(target);
-            std::mem::take(&mut own.wait.search)
+            (outer_marks, std::mem::take(&mut own.wait.search))
         });
         stack.clear();
         Waiter {
@@ -42,6 +45,7 @@ impl<'c, 'a, P: Platform> Waiter<'c, 'a, P> {
             deadline,
             site,
             walk: Walk::with(stack),
+            outer_marks,
         }
     }
 
@@ -69,7 +73,11 @@ impl<'c, 'a, P: Platform> Waiter<'c, 'a, P> {
             own.wait.awaited.pop();
             // The wait underneath has to mark the jobs it needs again.
             own.wait.marks_from = own.wait.serial + 1;
+            own.wait.all_marked_from = 0;
         });
+        if self.outer_marks != 0 {
+            keep_marks(self.cx, self.outer_marks, self.slot.is_over(self.target));
+        }
     }
 
     /// Whether the wait ends by itself.
@@ -85,5 +93,18 @@ impl<'c, 'a, P: Platform> Waiter<'c, 'a, P> {
     #[inline]
     pub(super) fn is_over(&self) -> bool {
         self.slot.is_over(self.target)
+    }
+}
+
+/// If the job that the inner wait was for is over, so is all that it has marked, and the marks of the wait
+/// underneath are as they were.
+#[cold]
+#[inline(never)]
+fn keep_marks<P: Platform>(cx: &Context<'_, P>, outer_marks: u64, is_over: bool) {
+    if is_over {
+        cx.own(|own| {
+            own.wait.marks_from = outer_marks;
+            own.wait.all_marked_from = outer_marks;
+        });
     }
 }
