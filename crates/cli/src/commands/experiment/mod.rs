@@ -21,6 +21,7 @@ mod report;
 mod rtos_priorities;
 mod sched_yield;
 mod sensitivity;
+mod timeline;
 mod virtual_slice;
 mod wait_for;
 

@@ -1,5 +1,7 @@
 //! Pictures of findings, as SVG: lines, bars, and lanes in which things follow each other.
 
+mod lanes;
+
 use std::path::Path;
 
 use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
@@ -35,7 +37,15 @@ pub(super) enum PlotShape {
     Lanes {
         unit: &'static str,
         lanes: Vec<PlotLane>,
+        /// Moments, in order.
+        marks: Vec<PlotMark>,
     },
+}
+
+/// A moment, and what happens then.
+pub(super) struct PlotMark {
+    pub(super) at: f64,
+    pub(super) what: String,
 }
 
 pub(super) struct Line {
@@ -60,9 +70,18 @@ pub(super) struct PlotLane {
 pub(super) struct PlotPiece {
     pub(super) begin: f64,
     pub(super) end: f64,
-    /// The text in it, if there is room.
+    /// The text in it, or beside it, if there is room.
     pub(super) name: String,
-    pub(super) kind: usize,
+    pub(super) fill: PieceFill,
+}
+
+/// The colour of a piece.
+#[derive(Clone, Copy)]
+pub(super) enum PieceFill {
+    /// Pieces of one kind have one colour.
+    Kind(usize),
+    /// Nothing runs: grey.
+    Pale,
 }
 
 const WIDTH: u32 = 900;
@@ -121,7 +140,9 @@ impl Plot {
             + match &self.picture {
                 PlotShape::Lines { .. } => LINES_HEIGHT,
                 PlotShape::Bars { bars, .. } => bars.len() as u32 * ROW + TICKS,
-                PlotShape::Lanes { lanes, .. } => lanes.len() as u32 * ROW + TICKS,
+                PlotShape::Lanes { lanes, marks, .. } => {
+                    lanes.len() as u32 * ROW + TICKS + lanes::marks_height(marks)
+                }
             };
         let mut svg = String::new();
         let root = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();
@@ -136,7 +157,7 @@ impl Plot {
         match &self.picture {
             PlotShape::Lines { x, y, lines, level } => draw_lines(&area, (x, y), lines, *level)?,
             PlotShape::Bars { unit, bars } => draw_bars(&area, unit, bars)?,
-            PlotShape::Lanes { unit, lanes } => draw_lanes(&area, unit, lanes)?,
+            PlotShape::Lanes { unit, lanes, marks } => lanes::draw(&area, unit, lanes, marks)?,
         }
         root.present()?;
         drop((area, root));
@@ -258,35 +279,6 @@ where
     Ok(())
 }
 
-fn draw_lanes(area: &Area<'_>, unit: &str, lanes: &[PlotLane]) -> Result<(), Wrong> {
-    let ends = lanes
-        .iter()
-        .flat_map(|lane| &lane.pieces)
-        .map(|piece| piece.end);
-    let last = ends.fold(0.0, f64::max).max(1e-9);
-    let rows: Vec<(&str, String)> = lanes
-        .iter()
-        .map(|lane| (lane.name.as_str(), lane.result.clone()))
-        .collect();
-    let mut chart = rows_chart(area, unit, &rows, 0.0..last)?;
-    let scale = f64::from(WIDTH - NAMES - RESULTS) / last;
-    for (place, lane) in lanes.iter().rev().enumerate() {
-        let place = place as f64;
-        for piece in &lane.pieces {
-            let corners = [(piece.begin, place + 0.12), (piece.end, place + 0.88)];
-            chart.draw_series([Rectangle::new(corners, colour(piece.kind).filled())])?;
-            chart.draw_series([Rectangle::new(corners, WHITE.stroke_width(1))])?;
-            // As wide as its letters are, more or less.
-            if (piece.end - piece.begin) * scale > piece.name.chars().count() as f64 * 12.0 {
-                let middle = ((piece.begin + piece.end) / 2.0, place + 0.5);
-                let style = text(12, HPos::Center).color(&WHITE);
-                chart.draw_series([Text::new(piece.name.clone(), middle, style)])?;
-            }
-        }
-    }
-    Ok(())
-}
-
 type Rows<'a, 'b, X> = ChartContext<
     'a,
     SVGBackend<'b>,
@@ -365,21 +357,37 @@ mod tests {
             unit: "ms",
             bars: vec![bar("one", 0.0), bar("two", 5.0)],
         });
-        let piece = PlotPiece {
-            begin: 0.0,
-            end: 4.0,
-            name: "A".into(),
-            kind: 1,
+        let piece = |begin, end, name: &str, fill| PlotPiece {
+            begin,
+            end,
+            name: name.into(),
+            fill,
         };
+        let pieces = vec![
+            piece(0.0, 4.0, "A", PieceFill::Kind(1)),
+            piece(4.0, 4.01, "sliver", PieceFill::Pale),
+        ];
         let lane = PlotLane {
             name: "one".into(),
-            pieces: vec![piece],
+            pieces,
             result: "two".into(),
+        };
+        let mark = |at, what: &str| PlotMark {
+            at,
+            what: what.into(),
         };
         let lanes = svg(PlotShape::Lanes {
             unit: "ms",
             lanes: vec![lane],
+            marks: vec![
+                mark(4.0, "first mark"),
+                mark(4.1, "second mark"),
+                mark(9.0, "last mark"),
+            ],
         });
+        for part in ["sliver", "first mark", "second mark", "last mark"] {
+            assert!(lanes.contains(part), "{part} is missing in {lanes}");
+        }
         for picture in [lines, bars, lanes] {
             for part in ["of &lt;this&gt; &amp; that", "one", "two"] {
                 assert!(picture.contains(part), "{part} is missing in {picture}");

@@ -9,7 +9,10 @@ use super::choices::{CLOCKS, CORES_BACK, CRITICAL, SMALL_JOB};
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Findings, Table};
 use crate::commands::experiment::lab::{self, Effort, Run};
-use crate::commands::experiment::plot::{Plot, PlotLane, PlotPiece, PlotShape};
+use crate::commands::experiment::plot::{
+    PieceFill, Plot, PlotLane, PlotMark, PlotPiece, PlotShape,
+};
+use crate::commands::experiment::timeline::{Doing, Stint, stints};
 
 const POLICIES: [&str; 3] = ["cfs-4.12", "eevdf-6.6", "eevdf-6.18"];
 /// The phone that the scenario's lengths are chosen for.
@@ -18,6 +21,18 @@ const CHOSEN_FOR: &str = "galaxy-s22-exynos";
 const ASLEEP: &str = "asleep and small job";
 /// The fast core.
 const FAST: u32 = 7;
+/// The thread that waits.
+const MAIN: &str = "UnityMain";
+/// What is shorter is not in the picture: threads that start, and switches.
+const SEEN: Nanos = Nanos::from_micros(5);
+/// The threads of the picture, from the top.
+const LANES: [&str; 5] = [
+    MAIN,
+    "audio",
+    "Job worker 3",
+    "Job worker 2",
+    "Job worker 1",
+];
 
 /// The measurements of the scene.
 struct Seen {
@@ -30,7 +45,9 @@ struct Seen {
     rest: Nanos,
     /// Whether the main thread came next on the fast core after the audio thread.
     main_after_audio: bool,
-    runs: Vec<Run>,
+    /// The busy wait.
+    waits: (Nanos, Nanos),
+    stints: Vec<Stint>,
     names: Vec<String>,
 }
 
@@ -48,7 +65,7 @@ impl Seen {
             let found = ran.measured.iter().find(of);
             found.ok_or_else(|| Failure::failed(format!("the scene's {who} has no {what}")))
         };
-        let wait = find("UnityMain", "WaitForJobGroupID")?;
+        let wait = find(MAIN, "WaitForJobGroupID")?;
         let small = find("Job worker 2", "small job")?;
         let task = |name: &str| {
             names
@@ -74,32 +91,109 @@ impl Seen {
             small: ready.end - ready.begin - sleep,
             small_ran: small.end - small.begin,
             rest: rest.unwrap_or_default(),
-            main_after_audio: next.is_some_and(|run| run.task == task("UnityMain")),
-            runs,
+            main_after_audio: next.is_some_and(|run| run.task == task(MAIN)),
+            waits: (wait.begin, wait.end),
+            stints: stints(&ran.report),
             names,
         })
     }
 
-    /// The state of each core around the wait.
+    /// What each thread does until shortly after the wait.
     fn lanes(&self) -> Vec<PlotLane> {
-        let millis = |time: Nanos| time.0 as f64 / 1e6;
-        let lane = |cpu: u32| PlotLane {
-            name: format!("cpu {cpu}"),
-            pieces: self
-                .runs
+        let until = self.waits.1 + Nanos::from_micros(1_300);
+        let lane = |name: &&str| {
+            let of = self
+                .stints
                 .iter()
-                .filter(|run| run.cpu == cpu && run.begin < Nanos::from_millis(12))
-                .map(|run| PlotPiece {
-                    begin: millis(run.begin),
-                    end: millis(run.end),
-                    name: self.names[run.task as usize].clone(),
-                    kind: run.task as usize,
-                })
-                .collect(),
-            result: String::new(),
+                .filter(|stint| self.names[stint.thread] == **name && stint.begin < until)
+                .filter(|stint| stint.end - stint.begin >= SEEN);
+            PlotLane {
+                name: (*name).to_owned(),
+                pieces: of.flat_map(|stint| self.pieces(stint, until)).collect(),
+                result: String::new(),
+            }
         };
-        (4..=FAST).map(lane).collect()
+        LANES.iter().map(lane).collect()
     }
+
+    /// A stint, in which the busy wait is a piece of its own.
+    fn pieces(&self, stint: &Stint, until: Nanos) -> Vec<PlotPiece> {
+        let end = stint.end.min(until);
+        let piece = |begin: Nanos, end: Nanos, name: String, fill| PlotPiece {
+            begin: millis(begin),
+            end: millis(end),
+            name,
+            fill,
+        };
+        let cpu = match stint.doing {
+            Doing::Ready => {
+                return vec![piece(
+                    stint.begin,
+                    end,
+                    "ready, no core".into(),
+                    PieceFill::Pale,
+                )];
+            }
+            Doing::RunsOn(cpu) => cpu,
+        };
+        let runs = |begin: Nanos, end: Nanos| {
+            let length = end - begin;
+            let name = if length < Nanos::from_micros(100) {
+                format!("cpu {cpu}: {:.0} us", millis(length) * 1e3)
+            } else {
+                format!("cpu {cpu}")
+            };
+            piece(begin, end, name, PieceFill::Kind(0))
+        };
+        if self.names[stint.thread] != MAIN {
+            return vec![runs(stint.begin, end)];
+        }
+        let [from, to] = [self.waits.0, self.waits.1].map(|at| at.clamp(stint.begin, end));
+        let waits = piece(
+            from,
+            to,
+            format!("busy wait, cpu {cpu}"),
+            PieceFill::Kind(1),
+        );
+        let parts = [runs(stint.begin, from), waits, runs(to, end)];
+        parts
+            .into_iter()
+            .filter(|part| part.begin < part.end)
+            .collect()
+    }
+
+    /// When cores come and go, and when the wait is over.
+    fn marks(&self, scene: &Scenario) -> Vec<PlotMark> {
+        let list = |cpus: &[u32]| {
+            let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
+            format!(
+                "{} {}",
+                if cpus.len() > 1 { "cores" } else { "core" },
+                cpus.join(", ")
+            )
+        };
+        let changes = scene.changes.iter().map(|change| {
+            let what = match (&change.offline[..], &change.online[..]) {
+                (away, []) => format!("{} away", list(away)),
+                (_, back) => format!("{} back", list(back)),
+            };
+            (change.at, what)
+        });
+        let over = (self.waits.1, "the wait is over".to_owned());
+        let mut marks: Vec<(Nanos, String)> = changes.chain([over]).collect();
+        marks.sort_by_key(|&(at, _)| at);
+        marks
+            .into_iter()
+            .map(|(at, what)| PlotMark {
+                at: millis(at),
+                what,
+            })
+            .collect()
+    }
+}
+
+fn millis(time: Nanos) -> f64 {
+    time.0 as f64 / 1e6
 }
 
 /// The scene on this phone: things happen when they do in the pictures, so what runs on the middle cores
@@ -205,6 +299,7 @@ pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failur
         picture: PlotShape::Lanes {
             unit: "ms",
             lanes: exynos.lanes(),
+            marks: exynos.marks(&scene_on(PHONES[0], effort)),
         },
     });
     findings.claims.extend(claims(exynos, snapdragon, newer));
@@ -213,7 +308,6 @@ pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failur
 
 /// `newer`: the longest busy wait under newer kernels.
 fn claims(exynos: &Seen, snapdragon: &Seen, newer: Nanos) -> Vec<Claim> {
-    let millis = |time: Nanos| time.0 as f64 / 1e6;
     let range = Expect::Between(1.0, 4.0);
     vec![
         Claim::source(

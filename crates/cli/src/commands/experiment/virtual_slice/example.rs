@@ -8,7 +8,7 @@ use crate::commands::experiment::chosen::{ChosenValue, ValueUnit};
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Findings, Table};
 use crate::commands::experiment::lab::{self, Effort, Run};
-use crate::commands::experiment::plot::{Plot, PlotLane, PlotPiece, PlotShape};
+use crate::commands::experiment::plot::{PieceFill, Plot, PlotLane, PlotPiece, PlotShape};
 use crate::commands::experiment::virtual_slice::literal;
 
 /// The schedules that the article prints.
@@ -157,6 +157,7 @@ pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failur
         picture: PlotShape::Lanes {
             unit: "ms",
             lanes: schedules.iter().map(lane).collect(),
+            marks: Vec::new(),
         },
     });
     let [uniform, ideal, before, merged, capped] = schedules.as_slice() else {
@@ -175,7 +176,7 @@ fn lane(schedule: &Schedule) -> PlotLane {
         begin: millis(run.begin),
         end: millis(run.end),
         name: NAMES[run.task as usize].to_owned(),
-        kind: run.task as usize,
+        fill: PieceFill::Kind(run.task as usize),
     };
     PlotLane {
         name: schedule.policy.to_owned(),
