@@ -77,8 +77,8 @@ const PIECES: u64 = 40;
 const SINGLES: u64 = 80;
 const PIECE: Nanos = Nanos::from_micros(40);
 
-/// A chain of loops and one long job behind it, beside as much other work. The loops are jobs themselves, or in
-/// the bodies of jobs.
+/// A chain of loops and one long job behind it, beside as much other work. The loops are jobs themselves, or
+/// in the bodies of jobs.
 fn singles_and_loops(frame: &Frame<'_, Sim>, are_jobs: bool) -> JobId {
     let single = |_| {
         frame
@@ -108,9 +108,9 @@ fn singles_and_loops(frame: &Frame<'_, Sim>, are_jobs: bool) -> JobId {
     frame.combine(all)
 }
 
-/// Goal: a job that holds up the rest of a frame gets helpers for its loop before others are begun. Method: on
-/// four threads, within a tenth of the least time. If helpers come when there is nothing else to do, nothing is
-/// left to do beside the last job.
+/// Goal: a job that holds up the rest of a frame gets helpers for its loop before others are begun. Method:
+/// on four threads, within a tenth of the least time. If helpers come when there is nothing else to do,
+/// nothing is left to do beside the last job.
 #[test]
 fn a_loop_that_holds_up_the_rest_is_helped_with() {
     for are_jobs in [false, true] {

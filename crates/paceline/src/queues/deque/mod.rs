@@ -75,8 +75,8 @@ impl<M: Memory> Deque<M> {
     fn slot(&self, at: u64) -> &M::AtomicU64 {
         let place = (at & (self.capacity() - 1)) as usize;
         debug_assert!(place < self.ring.len());
-        // SAFETY: `new` has seen to it that the length is a power of two, so at least 1, and it never changes.
-        // Any number masked with the length less one is below the length.
+        // SAFETY: `new` has seen to it that the length is a power of two, so at least 1, and it never
+        // changes. Any number masked with the length less one is below the length.
         unsafe { self.ring.get_unchecked(place) }
     }
 

@@ -20,7 +20,8 @@ pub(super) struct Waiter<'c, 'a, P: Platform> {
     pub(super) site: Option<CallSite>,
     /// The search for ancestors that can be run.
     pub(super) walk: Walk,
-    /// If the wait underneath has marked all that it needs: from which number on its marks count. Otherwise 0.
+    /// If the wait underneath has marked all that it needs: from which number on its marks count. Otherwise
+    /// 0.
     outer_marks: u64,
 }
 
