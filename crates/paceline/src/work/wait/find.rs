@@ -106,8 +106,8 @@ impl<P: Platform> Waiter<'_, '_, P> {
     }
 
     /// Marks all that the wait needs, if it has not done so. A walk stops at the first job that can be run,
-    /// and jobs with a rank that it has not come to would go to waste for this wait. Those that can be run are
-    /// left to the walk.
+    /// and jobs with a rank that it has not come to would go to waste for this wait. Those that can be run
+    /// are left to the walk.
     #[cold]
     #[inline(never)]
     pub(super) fn mark_all(&mut self) {
