@@ -51,7 +51,7 @@ pub(super) fn stints(report: &SimReport) -> Vec<Stint> {
                     turn_to(prev.0, ready, event.time);
                 }
                 if let Some(next) = next {
-                    let cpu = Doing::RunsOn(u32::from(event.cpu.0));
+                    let cpu = Doing::RunsOn(event.cpu.0);
                     turn_to(next.0, Some(cpu), event.time);
                 }
             }
