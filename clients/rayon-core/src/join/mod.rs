@@ -3,7 +3,7 @@
 use std::ptr;
 
 use crate::registry::{self, Here, Registry};
-use crate::unwind::{self, Payload, halt_unwinding};
+use crate::unwind;
 
 /// What [`join_context`] tells a closure.
 #[derive(Debug)]
@@ -69,29 +69,53 @@ where
     registry::in_worker(|here, injected| {
         let context = here.context().expect("a worker is inside of a job");
         let home = Home::of(here);
-        // Both are caught: the second one is to run, whatever becomes of the first.
-        let (first, second) = context.join(
-            |_| halt_unwinding(|| oper_a(FnContext::new(injected))),
+        let mut second = Second {
+            body: Some(oper_b),
+            injected,
+        };
+        context.join(
+            |_| oper_a(FnContext::new(injected)),
             move |context| {
+                let oper_b = second.body.take().expect("it runs once");
                 Here::with(|now| {
                     if home.is(now) {
-                        return halt_unwinding(|| oper_b(FnContext::new(injected)));
+                        return oper_b(FnContext::new(injected));
                     }
                     // SAFETY: that thread waits for this.
                     let registry = unsafe { home.registry() };
-                    now.enter(registry, context, |_| {
-                        halt_unwinding(|| oper_b(FnContext::new(true)))
-                    })
+                    now.enter(registry, context, |_| oper_b(FnContext::new(true)))
                 })
             },
-        );
-        (or_panic(first), or_panic(second))
+        )
     })
 }
 
-#[inline]
-fn or_panic<R>(result: Result<R, Payload>) -> R {
-    result.unwrap_or_else(|payload| unwind::resume_unwinding(payload))
+/// The second half of a join. If the first one panics, the join drops it; it is to run all the same, and the
+/// first panic is the one that counts.
+struct Second<B, R>
+where
+    B: FnOnce(FnContext) -> R,
+{
+    body: Option<B>,
+    injected: bool,
+}
+
+impl<B, R> Drop for Second<B, R>
+where
+    B: FnOnce(FnContext) -> R,
+{
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(body) = self.body.take() {
+            run_all_the_same(body, self.injected);
+        }
+    }
+}
+
+#[cold]
+fn run_all_the_same<R>(body: impl FnOnce(FnContext) -> R, injected: bool) {
+    // Its result is dropped under the same roof.
+    _ = unwind::halt_unwinding(|| drop(body(FnContext::new(injected))));
 }
 
 /// The thread that joins, as the other thread may know it.
