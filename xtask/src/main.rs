@@ -9,6 +9,7 @@
 //! - `cargo xtask hostile` runs programs written to break the job system, for minutes or hours;
 //! - `cargo xtask package` packages the crates, and builds a stranger's program from the packages;
 //! - `cargo xtask dist` makes an archive for programs in C and C++, and builds some from it;
+//! - `cargo xtask wheel` builds the Python package, and tests it in a venv of its own;
 //! - `cargo xtask clients` runs programs written for something else on the job system: rayon's own tests;
 //! - `cargo xtask vm` loads the policies into a real kernel, in a virtual machine, and measures them;
 //! - `cargo xtask check-targets` compiles the libraries for other machines, and runs WebAssembly.
@@ -35,6 +36,7 @@ mod tidy;
 mod tools;
 mod vm;
 mod wasm;
+mod wheel;
 
 use std::process::ExitCode;
 
@@ -76,6 +78,8 @@ enum Task {
     Package(package::Options),
     /// Make an archive with all that programs in C and C++ need.
     Dist(dist::Options),
+    /// Build the Python package, one wheel for every Python, and test it.
+    Wheel(wheel::Options),
     /// Compile the libraries for other systems and processors, and run checks in WebAssembly.
     CheckTargets(targets::Options),
 }
@@ -94,6 +98,7 @@ fn main() -> ExitCode {
         Task::Vm(options) => vm::run(&context, options),
         Task::Package(options) => package::run(&context, options),
         Task::Dist(options) => dist::run(&context, options),
+        Task::Wheel(options) => wheel::run(&context, options),
         Task::CheckTargets(options) => targets::run(&context, options),
     });
     match passed {

@@ -1,11 +1,10 @@
 //! The table of stages: what `cargo xtask test` runs, in order. To add a stage, add a row.
 //!
-//! A command line is split at spaces; `{target}` is cargo's target folder and `{host}` the
-//! compiler's own triple. A stage that counts tests fails if it ran none, so that a renamed package
-//! or filter cannot pass by doing nothing.
+//! A command line is split at spaces; `{target}` is cargo's target folder and `{host}` the compiler's own
+//! triple. A stage that counts tests fails if it ran none: a filter cannot pass by doing nothing.
 
 use crate::context::Context;
-use crate::{clients, dist, examples, hello, oracle, package, peers, tidy, tools, wasm};
+use crate::{clients, dist, examples, hello, oracle, package, peers, tidy, tools, wasm, wheel};
 
 /// One row: a name to select it by, what it is for, what it runs.
 pub(crate) struct Stage {
@@ -310,6 +309,16 @@ pub(crate) const STAGES: &[Stage] = &[
             run("cargo fmt --manifest-path clients/rayon-demo/Cargo.toml --check -- --color=never"),
             call("cargo xtask clients --smoke", clients::stage),
         ],
+    },
+    Stage {
+        name: "wheel",
+        purpose: "the Python package in a clean venv, and on a Ray cluster that loses a node",
+        switch: Switch::On,
+        needs: wheel::NEEDS,
+        counts_tests: false,
+        silence_minutes: 15,
+        beside: false,
+        steps: &[call("cargo xtask wheel --check --ray", wheel::stage)],
     },
     Stage {
         name: "pages",

@@ -138,6 +138,14 @@ pub(crate) const TOOLS: &[Tool] = &[
         install: Install::Debian("python3 python3-pip"),
     },
     Tool {
+        name: PYTHON,
+        need: Need::Optional,
+        part_of: Some("python3"),
+        // pip is in the archive that a venv gets it from.
+        probe: Probe::Runs("python3 -m ensurepip --version"),
+        install: Install::Debian("python3-venv"),
+    },
+    Tool {
         name: "node",
         need: Need::Optional,
         part_of: None,
@@ -231,6 +239,9 @@ pub(crate) const TOOLS: &[Tool] = &[
         install: Install::Not,
     },
 ];
+
+/// A Python with venvs.
+pub(crate) const PYTHON: &str = "Python with venvs";
 
 /// What compiles the part of a scheduler that runs in the kernel, and the libraries of the other part.
 pub(crate) const BPF: &str = "clang for BPF";

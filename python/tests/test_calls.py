@@ -1,0 +1,171 @@
+"""One trace, one run, one experiment, this machine; and errors."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import duckdb
+import polars
+import pyarrow
+import pytest
+
+import paceline
+
+FUTEX = "local-futex.ftrace.txt.gz"
+
+
+def test_a_diagnosis_is_that_of_the_command(traces: Path) -> None:
+    """Goal: the tables say what the command says. Method: waits and inversions of a trace, both ways."""
+    found = paceline.diagnose(traces / FUTEX)
+    out = subprocess.run(
+        [sys.executable, "-m", "paceline", "diagnose", str(traces / FUTEX), "--json"],
+        capture_output=True,
+        check=True,
+    )
+    report = json.loads(out.stdout)
+    waits = found.waits.to_pydict()
+    assert waits["duration_ns"] == [wait["duration_ns"] for wait in report["waits"]]
+    assert waits["thread"] == [wait["thread"] for wait in report["waits"]]
+    told = [(one["kind"], one["ns"], one["wait"]) for one in report["inversions"]]
+    columns = found.inversions.to_pydict()
+    assert list(zip(columns["kind"], columns["inversion_ns"], columns["wait"])) == told
+    losses = found.losses.to_pydict()
+    assert dict(zip(losses["loss"], losses["count"])) == report["losses"]
+
+
+def test_causes_sum_to_their_waits(traces: Path) -> None:
+    """Goal: tables of bytes are those of the file, and causes sum to lengths. Method: DuckDB, on both."""
+    found = paceline.diagnose((traces / FUTEX).read_bytes(), name=str(traces / FUTEX))
+    waits, causes = found.waits, found.causes
+    rows = duckdb.sql(
+        "SELECT count(*) FROM waits JOIN (SELECT wait, sum(cause_ns) AS ns FROM causes GROUP BY wait) "
+        "USING (wait) WHERE ns = duration_ns"
+    ).fetchall()
+    assert rows == [(waits.num_rows,)] and waits.num_rows > 0
+    assert pyarrow.table(waits).equals(pyarrow.table(paceline.diagnose(traces / FUTEX).waits))
+
+
+def test_tables_are_arrows(traces: Path) -> None:
+    """Goal: pyarrow, Polars and pandas' way take tables with their units. Method: one table, each of them."""
+    table = paceline.diagnose(traces / FUTEX).causes
+    arrow = pyarrow.table(table)
+    assert arrow.schema.field("cause_ns").metadata[b"unit"] == b"ns"
+    assert table.units["cause_ns"] == "ns" and "length" in table.meanings["cause_ns"]
+    frame = polars.DataFrame(table)
+    assert frame.height == table.num_rows == len(table)
+    assert frame["cause_ns"].sum() == sum(arrow["cause_ns"].to_pylist())
+    assert table.column_names == frame.columns
+    # A table can be taken more than once, and lives on in what took it.
+    again = pyarrow.table(table)
+    del table, frame
+    assert again.equals(arrow)
+
+
+def test_a_run_is_explained() -> None:
+    """Goal: a simulated run has its row and its waits. Method: a scenario of the library."""
+    run = paceline.simulate("game-and-build", policy="eevdf-6.18")
+    point = run.points.to_pydict()
+    assert point["policy"] == ["eevdf-6.18"] and point["error"] == [None]
+    assert run.spans.num_rows > 0 and run.inversions is not None and run.inversions.num_rows > 0
+
+
+def test_an_experiment_has_claims() -> None:
+    """Goal: an experiment's tables and claims are tables. Method: the quickest one."""
+    done = paceline.experiment("yield", quick=True)
+    claims = done.claims.to_pydict()
+    assert "002-a" in claims["id"] and len(done.rows) > 1
+    assert all(table.num_rows > 0 for table in done.rows.values())
+
+
+def test_what_if_predicts(traces: Path) -> None:
+    """Goal: a prediction for each wait, or why there is none. Method: a change without effect."""
+    found = paceline.what_if(traces / FUTEX, "policy=eevdf-6.6", seeds=1)
+    rows = found.waits.to_pydict()
+    assert found.waits.num_rows > 0
+    for refused, predicted in zip(rows["refused"], rows["predicted_ns"]):
+        assert refused is not None or predicted is not None
+
+
+def test_this_machine_has_cpus() -> None:
+    """Goal: the machine's CPUs are rows. Method: their number."""
+    machine = paceline.topology()
+    assert machine.cpus.num_rows == machine.report["cpus"] >= 1
+    assert machine.workers.num_rows == len(machine.report["workers"])
+
+
+@pytest.mark.parametrize(
+    ("call", "part"),
+    [
+        (lambda: paceline.diagnose("none.txt"), "none.txt: cannot be read"),
+        (lambda: paceline.diagnose(b"no trace"), "known formats"),
+        (lambda: paceline.simulate("galaxy-s22-inversio"), "galaxy-s22-inversion"),
+        (lambda: paceline.simulate("galaxy-s22-inversion", workers=3), "--workers"),
+        (lambda: paceline.experiment("no-such"), "no-such"),
+        (lambda: paceline.experiment("yield", where="there"), "give"),
+        (lambda: paceline.sweep("galaxy-s22-inversion", policy="eevdf-6.5"), "eevdf-6.6"),
+        (lambda: paceline.sweep("galaxy-s22-inversion", seed=[]), "empty"),
+        (lambda: paceline.sweep("galaxy-s22-inversion", on="mars"), "mars"),
+        (lambda: paceline.fleet("nowhere"), "nowhere"),
+        (lambda: paceline.topology("nowhere"), "nowhere"),
+    ],
+)
+def test_mistakes_are_one_line(call: object, part: str) -> None:
+    """Goal: a mistake is an exception with the command's line. Method: one of each call."""
+    assert callable(call)
+    with pytest.raises(paceline.InputError) as raised:
+        call()
+    assert part in str(raised.value) and "\n" not in str(raised.value)
+    assert isinstance(raised.value, paceline.Error)
+
+
+def test_other_threads_run_meanwhile(traces: Path) -> None:
+    """Goal: the interpreter's lock is free during a call. Method: another thread counts."""
+    counted = 0
+    over = threading.Event()
+
+    def count() -> None:
+        nonlocal counted
+        while not over.is_set():
+            counted += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    paceline.diagnose(traces / "ms-android12-emulator-a.pftrace.gz")
+    over.set()
+    thread.join()
+    assert counted >= 3
+
+
+INTERRUPTED = """
+import sys, paceline
+print("begun", flush=True)
+try:
+    paceline.sweep("oversubscribed", seed=range(10**6), out=sys.argv[1], progress=False)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
+def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
+    """Goal: Ctrl-C ends a call, and what was done is kept. Method: a signal in the middle of a sweep."""
+    out = tmp_path / "runs.parquet"
+    line = [sys.executable, "-c", INTERRUPTED, str(out)]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "begun\n"
+        while not list(out.glob("points/*.parquet")):
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "interrupted\n"
+        assert process.wait() == 0
+    with paceline.DataSet(out, "points") as data_set:
+        assert 0 < data_set.units == data_set["points"].num_rows < 10**6

@@ -1,0 +1,116 @@
+"""Sweeps and fleets on this machine, and the guide."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import duckdb
+import pyarrow
+import pytest
+
+import paceline
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def same(one: paceline.DataSet, other: paceline.DataSet) -> bool:
+    """Whether all tables of both are equal, in the order of keys."""
+    assert list(one) == list(other)
+    return all(pyarrow.table(one[name]).equals(pyarrow.table(other[name])) for name in one)
+
+
+def test_a_sweep_is_continued(tmp_path: Path) -> None:
+    """Goal: a sweep with more seeds has each point once. Method: three seeds and then five, and five at once."""
+    policies = ["eevdf-6.6", "eevdf-6.18"]
+    calls = []
+
+    def progress(seeds: range, out: Path | None) -> paceline.DataSet:
+        return paceline.sweep("game-and-build", policy=policies, seed=seeds, out=out, progress=False)
+
+    with progress(range(3), tmp_path / "a") as data_set:
+        calls.append(data_set.units)
+    with progress(range(5), tmp_path / "a") as continued, progress(range(5), None) as whole:
+        calls.append(continued.units)
+        assert same(continued, whole)
+    assert calls == [6, 10]
+
+
+def test_a_fleet_has_labels_and_failures(made_fleet: Path, tmp_path: Path) -> None:
+    """Goal: every trace is there with its device and build, and a broken file is a row. Method: 301 files."""
+    found = paceline.fleet(made_fleet, labels="{device}/{build}/", out=tmp_path / "f", progress=False)
+    with found as data_set:
+        assert data_set.units == 301
+        traces = data_set["traces"]
+        counts = duckdb.sql(
+            "SELECT device, build, count(*), count(error) FROM traces GROUP BY ALL ORDER BY ALL"
+        ).fetchall()
+        assert counts == [
+            ("phone", "1.0", 76, 1),
+            ("phone", "2.0", 75, 0),
+            ("tablet", "1.0", 75, 0),
+            ("tablet", "2.0", 75, 0),
+        ]
+        assert [failure.key for failure in data_set.failures] == ["phone/1.0/broken.txt"]
+        assert data_set["inversions"].num_rows > 0
+    pattern = str(made_fleet / "**" / "*.txt")
+    with paceline.fleet(pattern, labels="{device}/{build}/", progress=False) as by_pattern:
+        assert by_pattern["traces"].to_pydict() == traces.to_pydict()
+
+
+def test_addresses_are_fetched(traces: Path, tmp_path: Path) -> None:
+    """Goal: traces at an address have the rows of files. Method: fsspec's own addresses of files."""
+    pytest.importorskip("fsspec")
+    pattern = "local-*.ftrace.txt.gz"
+    with paceline.fleet(f"file://{traces}/{pattern}", progress=False) as remote:
+        with paceline.fleet(traces / pattern, progress=False) as local:
+            assert remote.units == local.units > 3
+            assert same(remote, local)
+
+
+def test_what_is_there_is_not_lost(tmp_path: Path) -> None:
+    """Goal: a data set is written by one at a time, and nothing else is written over. Method: both."""
+    (tmp_path / "mine").write_text("mine")
+    with pytest.raises(paceline.InputError, match="is a file"):
+        paceline.sweep("galaxy-s22-inversion", out=tmp_path / "mine")
+    with paceline.sweep("galaxy-s22-inversion", out=tmp_path / "a"):
+        with pytest.raises(paceline.InputError, match="writes this data set"):
+            paceline.sweep("galaxy-s22-inversion", out=tmp_path / "a")
+    paceline.sweep("galaxy-s22-inversion", out=tmp_path / "a").close()
+
+
+def test_the_guide_says_what_happens(tmp_path: Path) -> None:
+    """Goal: the guide's queries and programs work on what its commands write. Method: all of it, in order."""
+    guide = (ROOT / "docs/guide/fleet.md").read_text()
+    (tmp_path / "testdata").symlink_to(ROOT / "testdata")
+    blocks = re.findall(r"^```(\S*)(?: title=(\S+))?\n(.*?)^```", guide, re.S | re.M)
+    shown = ran = 0
+    last = ""
+    names: dict[str, object] = {}
+    for language, title, text in blocks:
+        if title:
+            (tmp_path / title).write_text(text)
+        if language == "console":
+            command = text.splitlines()[0].removeprefix("$ ")
+            if command.startswith("paceline "):
+                arguments = re.findall(r"'([^']*)'|(\S+)", command)
+                line = [quoted or plain for quoted, plain in arguments][1:]
+                printed, failed = paceline._native.command(line)
+                assert failed is None and printed
+                ran += 1
+        elif language == "sql":
+            last = table(text)
+        elif language == "text" and last:
+            assert text.strip() == last, text
+            shown += 1
+        elif language == "python" and "ray" not in text:
+            exec(compile(text, "the guide", "exec"), names)
+            ran += 1
+    assert shown >= 3 and ran >= 3
+
+
+def table(query: str) -> str:
+    """The rows of a query, with bars between columns."""
+    relation = duckdb.sql(query)
+    rows = [relation.columns, *relation.fetchall()]
+    return "\n".join(" | ".join(str(value) for value in row) for row in rows)
