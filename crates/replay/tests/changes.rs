@@ -69,7 +69,7 @@ fn both(before: &Scenario, change: &str, after: &Scenario) -> [Nanos; 2] {
 /// Checks that a change does in a replay what it does in truth, within a twentieth, and that it does
 /// something.
 fn check(before: &Scenario, change: &str, after: &Scenario) {
-    let [unchanged, _] = both(before, "work:*=100%", before);
+    let [_, unchanged] = both(before, "work:*=100%", before);
     let [predicted, truth] = both(before, change, after);
     let off = predicted.0.abs_diff(truth.0);
     assert!(
