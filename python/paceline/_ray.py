@@ -29,7 +29,7 @@ AHEAD = 3
 def connected(address: str | None) -> Any:
     """The module of a Ray that is connected to a cluster."""
     try:
-        import ray
+        import ray  # type: ignore[import-not-found, unused-ignore]
     except ImportError as why:
         raise InputError(f"on='ray' wants the package ray ({why}); pip install 'paceline[ray]'") from why
     if not ray.is_initialized():
