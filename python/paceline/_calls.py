@@ -153,12 +153,14 @@ def what_if(
 
     rows = []
     for changed in report["what_if"]:
-        for one in changed["waits"]:
-            wait = report["waits"][one["wait"]]
+        predicted = {one["wait"]: one for one in changed["waits"]}
+        for at, wait in enumerate(report["waits"]):
+            # One that was refused has no prediction.
+            one = predicted.get(at, {"predicted_ns": None, "gain_ns": None})
             rows.append(
                 (
                     changed["text"],
-                    one["wait"],
+                    at,
                     wait["name"],
                     wait["thread"],
                     wait["tid"],

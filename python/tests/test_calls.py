@@ -85,7 +85,7 @@ def test_an_experiment_has_claims() -> None:
 
 
 def test_what_if_predicts(traces: Path) -> None:
-    """Goal: a prediction for each wait, or why there is none. Method: a change without effect."""
+    """Goal: a row for each wait, with a prediction or why there is none. Method: a change of the policy."""
     found = paceline.what_if(traces / FUTEX, "policy=eevdf-6.6", seeds=1)
     rows = found.waits.to_pydict()
     assert found.waits.num_rows > 0
