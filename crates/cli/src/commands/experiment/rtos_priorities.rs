@@ -2,6 +2,7 @@
 
 mod here;
 mod messages;
+mod one_cycle;
 mod others;
 
 use std::sync::Arc;
@@ -172,10 +173,13 @@ fn cycles(effort: &Effort, findings: &mut Findings) -> Result<CycleCosts, Failur
             .map(|(_, cycles)| cycles);
         next.ok_or_else(|| Failure::failed("every case was run"))
     };
+    let (equal, unique) = (of(PriorityCase::Equal)?, of(PriorityCase::Unique)?);
+    findings.plots.push(one_cycle::picture(&equal, &unique));
+    let threshold = of(PriorityCase::Threshold)?;
     Ok(CycleCosts {
-        equal: of(PriorityCase::Equal)?,
-        unique: of(PriorityCase::Unique)?,
-        threshold: of(PriorityCase::Threshold)?,
+        equal,
+        unique,
+        threshold,
     })
 }
 

@@ -12,6 +12,7 @@ use sim::sync::Queue;
 use sim::{FirstThread, Machine, Sim, SimConfig, SimReport};
 
 use crate::commands::experiment::lab;
+use crate::commands::experiment::timeline::{Stint, stints};
 
 /// The priorities of the threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +51,7 @@ impl PriorityCase {
     }
 }
 
-const NAMES: [&str; 4] = ["A", "B", "C", "D"];
+pub(super) const NAMES: [&str; 4] = ["A", "B", "C", "D"];
 const D: usize = 3;
 
 /// In which order D sends nine messages.
@@ -106,6 +107,10 @@ pub(super) struct Cycles {
     pub(super) preemptions: u64,
     /// Of each message, from sending to having it, in nanoseconds.
     pub(super) latencies: Vec<f64>,
+    /// What the threads did in the second cycle; times are from its beginning on.
+    pub(super) second: Vec<Stint>,
+    /// Its length.
+    pub(super) second_length: Nanos,
 }
 
 impl Cycles {
@@ -123,6 +128,8 @@ impl Cycles {
             switches: report.trace.iter().filter(is_switch).count() as f64 / lengths.len() as f64,
             preemptions: preemptions(report, log),
             latencies: log.latencies.clone(),
+            second: within(stints(report), first, begins[2]),
+            second_length: begins[2] - first,
             lengths,
         }
     }
@@ -142,6 +149,19 @@ impl Cycles {
             (least.min(length), most.max(length))
         })
     }
+}
+
+/// The parts of stints between these times, from the first one on.
+fn within(stints: Vec<Stint>, from: Nanos, to: Nanos) -> Vec<Stint> {
+    let cut = |stint: Stint| {
+        let (begin, end) = (stint.begin.max(from), stint.end.min(to));
+        (begin < end).then(|| Stint {
+            begin: begin - from,
+            end: end - from,
+            ..stint
+        })
+    };
+    stints.into_iter().filter_map(cut).collect()
 }
 
 /// How often a thread lost its CPU although it had not relinquished it.
