@@ -61,11 +61,15 @@ impl EarlierParts {
 
 /// When and where the parts about the machine were run: of those that were kept, or of the whole page.
 fn run_of(line: &str) -> Option<String> {
-    let (end, text) = match line.split_once(KEPT) {
-        Some((_, kept)) => (".", kept),
-        None => (", boot flags", line.split_once("Run on ")?.1),
+    let run = match line.split_once(KEPT) {
+        // Its end is that of the line. Versions have dots of their own.
+        Some((_, kept)) => kept.trim_end().trim_end_matches('.'),
+        None => {
+            let text = line.split_once("Run on ")?.1;
+            text.split_once(", boot flags").map_or(text, |(run, _)| run)
+        }
     };
-    Some(text.split_once(end).map_or(text, |(run, _)| run).to_owned())
+    Some(run.to_owned())
 }
 
 /// A row of claims that is about the machine.
@@ -89,7 +93,7 @@ fn row(line: &str) -> Option<ClaimRow> {
 mod tests {
     use super::*;
 
-    const PAGE: &str = "# yield\n\nRun on 2026-11-26: a CPU, 2 CPUs, boot flags `quiet`; so.\n\n\
+    const PAGE: &str = "# yield\n\nRun on 2026-11-26: a CPU, 2 CPUs, Linux 6.18.4-a, boot flags `quiet`; so.\n\n\
                         Elsewhere:\n\n| a |\n| --- |\n| 1 |\n\n\
                         This machine (a CPU): times:\n\n| b |\n| --- |\n| 2 |\n\n\
                         ![This machine: b](b.svg)\n\n| claim | said in | expected | found | verdict | how |\n\
@@ -103,7 +107,7 @@ mod tests {
     #[test]
     fn parts_about_the_machine_are_found() {
         let parts = EarlierParts::of(PAGE).expect("there are some");
-        assert_eq!(parts.run, "2026-11-26: a CPU, 2 CPUs");
+        assert_eq!(parts.run, "2026-11-26: a CPU, 2 CPUs, Linux 6.18.4-a");
         let measured = "This machine (a CPU): times:\n\n| b |\n| --- |\n| 2 |\n\n\
                         ![This machine: b](b.svg)\n\n";
         assert_eq!(parts.measured, measured);
@@ -112,7 +116,7 @@ mod tests {
         let claim = Some((ClaimVerdict::Contradicted, "2 ns".to_owned()));
         assert_eq!(parts.claim("002-b"), claim);
         assert_eq!(parts.claim("002-a"), None);
-        let kept = format!("{PAGE}Run on 2027-01-01: b. {KEPT}2026-11-26: a CPU, 2 CPUs.\n");
+        let kept = format!("{PAGE}Run on 2027-01-01: b. {KEPT}{}.\n", parts.run);
         assert_eq!(EarlierParts::of(&kept).expect("the same").run, parts.run);
         assert_eq!(EarlierParts::of("# nothing\n"), None);
     }
