@@ -93,7 +93,8 @@ fn row(line: &str) -> Option<ClaimRow> {
 mod tests {
     use super::*;
 
-    const PAGE: &str = "# yield\n\nRun on 2026-11-26: a CPU, 2 CPUs, Linux 6.18.4-a, boot flags `quiet`; so.\n\n\
+    const PAGE: &str = "# yield\n\nRun on 2026-11-26: a CPU, 2 CPUs, Linux 6.18.4-a, \
+                        boot flags `quiet`; so.\n\n\
                         Elsewhere:\n\n| a |\n| --- |\n| 1 |\n\n\
                         This machine (a CPU): times:\n\n| b |\n| --- |\n| 2 |\n\n\
                         ![This machine: b](b.svg)\n\n| claim | said in | expected | found | verdict | how |\n\
