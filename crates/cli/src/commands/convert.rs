@@ -21,7 +21,7 @@ use super::trace_file;
 /// Perfetto's protobuf and Chrome's JSON, each packed with gzip or not. The file's
 /// content decides what it is, not its name.
 ///
-/// Writes Perfetto's protobuf, which https://ui.perfetto.dev and its trace
+/// Writes Perfetto's protobuf, which <https://ui.perfetto.dev> and its trace
 /// processor open: which thread ran where, wake-ups with their wakers, slices and
 /// counters of programs, and arrows. A thread keeps its number. Events that could
 /// not be read, or have no place in the format, are counted by kind and shown.

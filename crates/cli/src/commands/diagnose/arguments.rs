@@ -35,7 +35,7 @@ pub(crate) struct DiagnoseArguments {
     pub(super) trace: PathBuf,
     /// Only the waits of threads with this name or number; a pattern, such as 'Binder:*'; may be repeated
     ///
-    /// In a pattern * stands for any text, ? for a character, [ab] for one of these. Quote it, since shells
+    /// In a pattern * stands for any text, ? for a character, `[ab]` for one of these. Quote it, since shells
     /// have patterns, too.
     #[arg(long, value_name = "NAME|TID")]
     pub(super) thread: Vec<String>,

@@ -1,8 +1,8 @@
 //! `paceline simulate`: threads, or the real job system, on a simulated machine under a chosen kernel
 //! scheduler.
 //!
-//! This file declares the options. [`library`] looks names up, [`run`] runs the scenario, [`report`] prints
-//! the outcome. The programs that run beside a scenario's threads are described in [`program`].
+//! This file declares the options. [`library`] looks names up, [`mod@run`] runs the scenario, [`report`]
+//! prints the outcome. The programs that run beside a scenario's threads are described in [`program`].
 
 mod checks;
 mod costs;

@@ -1,6 +1,6 @@
 //! `--what-if` and `--program`: a recording run again, as it was and with a change.
 //!
-//! [`study`] runs, [`report`] says what came out, [`file`] writes the program.
+//! [`study`] runs, [`report`] says what came out, [`mod@file`] writes the program.
 
 mod file;
 mod gains;
