@@ -8,6 +8,7 @@ mod groups;
 #[path = "../common/guide.rs"]
 mod guide;
 mod input;
+mod made;
 mod own;
 mod phones;
 mod quota;

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::common::{fine, paceline, root};
+use super::common::{fine, paceline};
 use super::list;
+use super::made::table_in;
 
 /// The kernel on which the pairs were recorded: see `testdata/pairs/README.md`.
 const POLICY: &str = "eevdf-6.18-hrtick";
@@ -212,16 +213,7 @@ fn the_guide_has_what_remedies_were_worth() {
         counts.refused,
         counts.wrong.len()
     );
-    let path = root().join("docs/what-if.md");
-    let text = std::fs::read_to_string(&path).unwrap();
-    let (begin, end) = ("<!-- pairs: begin -->\n", "<!-- pairs: end -->");
-    let (before, rest) = text.split_once(begin).unwrap();
-    let (told, after) = rest.split_once(end).unwrap();
-    if std::env::var_os("PACELINE_WRITE_TABLE").is_some() {
-        std::fs::write(&path, format!("{before}{begin}{table}{end}{after}")).unwrap();
-    } else {
-        assert_eq!(told, table, "PACELINE_WRITE_TABLE=1 writes it");
-    }
+    table_in("docs/what-if.md", "pairs", &table);
     assert!(counts.wrong.is_empty(), "{:?}", counts.wrong);
     assert!(counts.pairs >= 10, "{} pairs", counts.pairs);
 }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::made::table_in;
 use super::{json, list};
 
 /// The traces, phones first.
@@ -76,16 +77,5 @@ fn the_guide_counts_what_replays() {
     for trace in TRACES {
         table += &row(trace);
     }
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .join(PATH);
-    let text = std::fs::read_to_string(&path).unwrap();
-    let (begin, end) = ("<!-- replays: begin -->\n", "<!-- replays: end -->");
-    let (before, rest) = text.split_once(begin).unwrap();
-    let (told, after) = rest.split_once(end).unwrap();
-    if std::env::var_os("PACELINE_WRITE_TABLE").is_some() {
-        std::fs::write(&path, format!("{before}{begin}{table}{end}{after}")).unwrap();
-    } else {
-        assert_eq!(told, table, "PACELINE_WRITE_TABLE=1 writes it");
-    }
+    table_in(PATH, "replays", &table);
 }

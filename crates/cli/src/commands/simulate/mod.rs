@@ -24,6 +24,8 @@ use std::sync::Arc;
 use clap::Args;
 use console::{Failure, help, output};
 use platform::SchedParams;
+use sim::Machine;
+use sim::scenario::Scenario;
 
 pub(crate) use self::point::PointRunner;
 use self::run::{Job, SimulationOutcome};
@@ -219,11 +221,25 @@ impl SimulateArguments {
         let folder = Path::new(&given)
             .parent()
             .filter(|_| Path::new(&given).exists());
-        Ok(Job {
-            replay: self.command(&[&given], &scenario),
-            folder: folder.unwrap_or(Path::new("")).to_owned(),
-            machine: Arc::new(machine.map_err(Failure::Usage)?),
-            about_policy: about_policy.map_err(Failure::Usage)?,
+        let folder = folder.unwrap_or(Path::new("")).to_owned();
+        let machine = machine.map_err(Failure::Usage)?;
+        let about_policy = about_policy.map_err(Failure::Usage)?;
+        let job = self.job_of(&[&given], scenario, (machine, about_policy));
+        Ok(Job { folder, ..job })
+    }
+
+    /// The job of a scenario that these arguments give, on this machine; see [`Job`].
+    fn job_of(
+        self,
+        given: &[&str],
+        scenario: Scenario,
+        (machine, about_policy): (Machine, &'static str),
+    ) -> Job {
+        Job {
+            replay: self.command(given, &scenario),
+            folder: PathBuf::new(),
+            machine: Arc::new(machine),
+            about_policy,
             policy: self.policy.unwrap_or_else(|| scenario.policy.clone()),
             seed: self.seed,
             workers: self.workers,
@@ -233,7 +249,7 @@ impl SimulateArguments {
             report: self.report,
             is_shown: true,
             scenario,
-        })
+        }
     }
 
     /// The job of a recorded program.
@@ -262,21 +278,8 @@ impl SimulateArguments {
         for what in &recorded.assumed {
             output::note(format!("assumed: {what}"));
         }
-        Ok(Job {
-            replay: self.command(&["--replay", &trace.to_string_lossy()], &scenario),
-            folder: PathBuf::new(),
-            machine: Arc::new(recorded.machine),
-            about_policy,
-            policy: scenario.policy.clone(),
-            seed: self.seed,
-            workers: self.workers,
-            help: self.os_help,
-            steps: self.steps,
-            trace: self.trace,
-            report: self.report,
-            is_shown: true,
-            scenario,
-        })
+        let given = ["--replay", &trace.to_string_lossy()];
+        Ok(self.job_of(&given, scenario, (recorded.machine, about_policy)))
     }
 
     /// The command that repeats the run, even if the scenario's file names another machine or policy by then.
