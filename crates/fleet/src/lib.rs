@@ -2,6 +2,7 @@
 #![doc = include_str!("guide.md")]
 #![forbid(unsafe_code)]
 
+mod compare;
 mod error;
 mod set;
 mod sweep;
@@ -9,6 +10,9 @@ mod table;
 mod traces;
 mod work;
 
+pub use compare::{
+    Change, ChangeOf, Changes, CompareOptions, Direction, LEAST_TRACES, Side, compare,
+};
 pub use error::FleetError;
 pub use set::{DataSet, Failed, Kind, Part, Unit};
 pub use sweep::{Figures, Outcome, Point, SpanFigures, Sweep, unit_of_point};

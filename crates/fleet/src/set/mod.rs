@@ -3,6 +3,7 @@
 mod lock;
 mod part;
 mod read;
+mod reader;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,7 +15,9 @@ use serde::{Deserialize, Serialize};
 use crate::FleetError;
 use crate::table::{Table, TableName};
 use lock::SetLock;
+pub(crate) use part::parquet_file;
 pub use part::{Part, Unit};
+pub(crate) use reader::{ReadRows, SetReader};
 
 /// What a data set is of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -283,7 +286,7 @@ fn check_about(path: &Path, wanted: &About) -> Result<(), FleetError> {
 }
 
 /// Writes a file that is there whole, or not at all.
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), FleetError> {
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), FleetError> {
     let unfinished = path.with_extension(UNFINISHED);
     let write = || {
         let mut file = File::create(&unfinished)?;

@@ -161,7 +161,10 @@ impl Part {
 }
 
 /// One Parquet file of these batches: equal for equal batches.
-fn parquet_file(table: TableName, batches: &[RecordBatch]) -> Result<Vec<u8>, FleetError> {
+pub(crate) fn parquet_file(
+    table: TableName,
+    batches: &[RecordBatch],
+) -> Result<Vec<u8>, FleetError> {
     let properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_created_by("paceline".to_owned())

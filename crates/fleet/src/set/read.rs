@@ -138,7 +138,10 @@ fn cut_by_key(batch: &RecordBatch, runs: &mut Vec<(String, RecordBatch)>) -> Opt
 }
 
 /// The batches of a file: of these columns, or of all if none is named.
-fn batches(path: &Path, columns: &[&str]) -> Result<ParquetRecordBatchReader, FleetError> {
+pub(super) fn batches(
+    path: &Path,
+    columns: &[&str],
+) -> Result<ParquetRecordBatchReader, FleetError> {
     let file = File::open(path).map_err(|why| FleetError::of_file("read", path, why))?;
     let builder = ParquetRecordBatchReaderBuilder::try_new(file);
     let mut builder = builder.map_err(|why| broken(path, &why))?;
@@ -149,7 +152,7 @@ fn batches(path: &Path, columns: &[&str]) -> Result<ParquetRecordBatchReader, Fl
     builder.build().map_err(|why| broken(path, &why))
 }
 
-fn broken(path: &Path, why: &dyn std::fmt::Display) -> FleetError {
+pub(super) fn broken(path: &Path, why: &dyn std::fmt::Display) -> FleetError {
     let why = why.to_string().replace(['\n', '\r'], " ");
     FleetError::input(format!(
         "{}: is no whole Parquet file of this data set ({why}); remove it, and its units are done again",

@@ -278,6 +278,46 @@ const SPANS: &[ColumnSpec] = &[
     integer("max_ns", "the greatest length"),
 ];
 
+const CHANGES: &[ColumnSpec] = &[
+    text("what", "what is compared: wait, cause or inversion"),
+    PROCESS,
+    text(
+        "wait_kind",
+        "of the wait: job, frame, slice, turn or sleep",
+    ),
+    GROUP,
+    text("kind", "the kind of the cause or of the inversion").or_null(),
+    text(
+        "who",
+        "of a cause the role of the thread on the path, of an inversion its holder, with * for numbers",
+    )
+    .or_null(),
+    integer("traces_a", "how many traces of A have such waits"),
+    integer("traces_b", "how many traces of B have such waits"),
+    integer("waits_a", "how many such waits A has"),
+    integer("waits_b", "how many such waits B has"),
+    column(
+        "a_ns",
+        ColumnType::Number,
+        "in A: the time for each wait, on average",
+    )
+    .or_null(),
+    column("b_ns", ColumnType::Number, "the same in B").or_null(),
+    column("change_ns", ColumnType::Number, "b_ns - a_ns").or_null(),
+    column(
+        "low_ns",
+        ColumnType::Number,
+        "the low end of the interval of change_ns: 95 % for this row alone; null: too few traces",
+    )
+    .or_null(),
+    column("high_ns", ColumnType::Number, "its high end").or_null(),
+    column("growth", ColumnType::Number, "b_ns / a_ns").or_null(),
+    text(
+        "verdict",
+        "grew or shrank: by more than chance makes of all rows together; same; few: too few traces",
+    ),
+];
+
 /// The columns of a table; the first one is the key.
 pub(super) fn of(table: TableName) -> &'static [ColumnSpec] {
     match table {
@@ -289,5 +329,6 @@ pub(super) fn of(table: TableName) -> &'static [ColumnSpec] {
         TableName::Losses => LOSSES,
         TableName::Points => POINTS,
         TableName::Spans => SPANS,
+        TableName::Changes => CHANGES,
     }
 }

@@ -34,6 +34,8 @@ pub enum TableName {
     Points,
     /// A row for what a simulated run has measured on one thread under one name.
     Spans,
+    /// A row for each wait, cause and inversion of two fleets that were compared. No data set has it.
+    Changes,
 }
 
 impl TableName {
@@ -61,6 +63,7 @@ impl TableName {
             TableName::Losses => "losses",
             TableName::Points => "points",
             TableName::Spans => "spans",
+            TableName::Changes => "changes",
         }
     }
 
@@ -163,7 +166,7 @@ pub fn concat(name: TableName, rows: impl IntoIterator<Item = Rows>) -> Table {
 mod tests {
     use super::*;
 
-    const ALL: [TableName; 8] = [
+    const ALL: [TableName; 9] = [
         TableName::Traces,
         TableName::Frames,
         TableName::Waits,
@@ -172,6 +175,7 @@ mod tests {
         TableName::Losses,
         TableName::Points,
         TableName::Spans,
+        TableName::Changes,
     ];
 
     /// Goal: a schema tells what each column is and which unit it has. Method: all of them; a column that
