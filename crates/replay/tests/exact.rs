@@ -129,6 +129,59 @@ proptest! {
     }
 }
 
+/// Goal: a thread that loses its CPU by a tick and has none until the recording's end is put aside there in
+/// the replay, too, and does not fall asleep: what the tick takes is not taken from the work before it, and
+/// there is work behind it. Method: two scenarios that end so (found by the property above): in the first
+/// the tick's microsecond decides, in the second a nanosecond.
+#[test]
+fn a_thread_that_is_put_aside_for_good_has_more_to_do() {
+    let owed = [
+        (
+            4,
+            2,
+            vec![
+                (6, 7_584_901),
+                (5, 1_000),
+                (0, 3_783_203),
+                (6, 6_298_911),
+                (0, 5_858_699),
+            ],
+        ),
+        (
+            0,
+            2,
+            vec![
+                (4, 1_000),
+                (0, 4_915_622),
+                (6, 5_673_206),
+                (6, 7_109_265),
+                (0, 8_742_260),
+            ],
+        ),
+    ];
+    let more = [
+        (
+            11,
+            2,
+            vec![
+                (0, 6_352_078),
+                (6, 5_558_951),
+                (0, 7_349_519),
+                (0, 6_336_019),
+            ],
+        ),
+        (18, 2, vec![(6, 1_676_257), (6, 7_976_792), (0, 3_972_570)]),
+        (19, 2, vec![(0, 6_233_841), (0, 4_500_590)]),
+    ];
+    let vm = Machine::named("vm-2").unwrap();
+    let five = Machine::ideal(5).with_kernel(vm.kernel);
+    for (threads, machine, switches) in [(&owed[..], vm, 31), (&more[..], five, 37)] {
+        let scenario = scenario_of(threads, machine.cpus.len() as u32);
+        let same = check(&scenario, &machine, "eevdf-6.18", 0);
+        assert_eq!(same, Ok(switches));
+    }
+}
+
 /// Goal: the check above can fail, and it looks at something. Method: a scenario with many switches; it is
 /// exact, and if one segment's work is a nanosecond longer, it is not.
 #[test]

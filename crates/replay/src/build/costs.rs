@@ -76,17 +76,26 @@ impl Costs {
         self.late_ticks.sort_unstable();
     }
 
-    /// How many ticks took time in a stretch, its ends as they are given.
-    fn ticks(&self, cpu: Cpu, (begin, end): (Nanos, Nanos), stay: Stay, is_preempted: bool) -> u64 {
+    /// The ticks that took time in a stretch, its ends as they are given: how many, and when the last one came.
+    fn ticks(
+        &self,
+        cpu: Cpu,
+        (begin, end): (Nanos, Nanos),
+        stay: Stay,
+        is_preempted: bool,
+    ) -> (u64, Nanos) {
         if self.tick == Nanos::ZERO {
-            return 0;
+            return (0, begin);
         }
         let length = self.tick.0;
-        // Those in (begin, end): one at the end counts if the task lost its CPU by it.
-        let mut count = (end.0.saturating_sub(1) / length).saturating_sub(begin.0 / length);
-        if end == stay.end && is_preempted && end.0 % length == 0 {
-            count += 1;
-        }
+        // One at the end counts if the task lost its CPU by it.
+        let counts_end = end == stay.end && is_preempted;
+        let last = if counts_end {
+            end.0 / length
+        } else {
+            end.0.saturating_sub(1) / length
+        };
+        let mut count = last.saturating_sub(begin.0 / length);
         if begin == stay.begin && self.late_ticks.binary_search(&(cpu, begin)).is_ok() {
             count += 1;
         }
@@ -95,7 +104,7 @@ impl Costs {
         if begin > stay.begin && begin.0 % length == 0 && begin < end {
             count += 1;
         }
-        count
+        (count, Nanos(last * length).max(begin))
     }
 }
 
@@ -127,7 +136,14 @@ impl Run {
 
     /// A part of its time that is no work of its own.
     pub(super) fn skip(&mut self, from: Nanos, to: Nanos) {
-        self.owed = self.owed - self.owed.min(to - from);
+        self.pay(to - from);
+    }
+
+    /// The kernel takes what it is owed from a stretch of time: how much that is.
+    fn pay(&mut self, passed: Nanos) -> Nanos {
+        let taken = self.owed.min(passed);
+        self.owed = self.owed - taken;
+        taken
     }
 
     /// The work in a part of its time.
@@ -135,12 +151,13 @@ impl Run {
         let (Some(cpu), Some((stay, is_preempted))) = (self.cpu, self.stay) else {
             return Nanos::ZERO;
         };
-        let ticks = costs.ticks(cpu, (from, to), stay, is_preempted);
-        self.owed += Nanos(costs.tick_cost.0 * ticks);
-        let passed = to - from;
-        let taken = self.owed.min(passed);
-        self.owed = self.owed - taken;
-        let passed = passed - taken;
+        let (ticks, last) = costs.ticks(cpu, (from, to), stay, is_preempted);
+        // What the last tick takes is owed from its time on: it may be paid after this part only.
+        self.owed += Nanos(costs.tick_cost.0 * ticks.saturating_sub(1));
+        let before = self.pay(last - from);
+        self.owed += Nanos(costs.tick_cost.0 * ticks.min(1));
+        let after = self.pay(to - last);
+        let passed = (to - from) - before - after;
         match costs.speeds.get(&cpu) {
             Some((speed, most)) if speed != most => {
                 let work = u128::from(passed.0) * u128::from(*speed) / u128::from(*most);

@@ -17,6 +17,10 @@ use crate::program::{PutAside, WaitPlace};
 /// run.
 const LATE_MIN: Nanos = Nanos::from_millis(1);
 
+/// A thread that is awake at the recording's end has more to do, and nothing says how much. With none, it
+/// would fall asleep where it lost its CPU for the last time.
+const MORE: Nanos = Nanos(1);
+
 /// A life as segments, and the measured points in it.
 pub(super) struct Life {
     pub(super) segments: Vec<Segment>,
@@ -126,9 +130,12 @@ impl Walk<'_, '_> {
                 State::Runnable(_) | State::Throttled(_) | State::Awake => {}
             }
         }
-        self.flush();
         let last = stays.last().map(|stay| stay.state);
         let is_over = last.is_none_or(|state| state.is_asleep() || state == State::Unknown);
+        if !is_over {
+            self.work += MORE;
+        }
+        self.flush();
         // What a change makes faster comes to its end sooner. A thread that sleeps now and then does nothing
         // more there; one that was awake for most of the recording goes on.
         let awake = source.end - source.awake_since(self.task, source.end);
