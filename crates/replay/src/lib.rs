@@ -14,6 +14,7 @@
 mod build;
 mod change;
 mod compare;
+mod pieces;
 mod play;
 mod program;
 mod text;

@@ -160,24 +160,31 @@ impl ProgramThread {
 
     /// Replaces segments or takes them out, and keeps what is known of those that stay.
     pub(crate) fn replace(&mut self, with: impl Fn(Segment) -> Option<Segment>) {
+        self.rebuild(|_, segment, segments| segments.extend(with(segment)));
+    }
+
+    /// Makes other segments of each, with its position: none, one or several. What is known of one that is a
+    /// wait or a time aside is known of the first of these.
+    pub(crate) fn rebuild(&mut self, mut with: impl FnMut(usize, Segment, &mut Vec<Segment>)) {
         let mut waits = std::mem::take(&mut self.waits).into_iter().peekable();
         let mut asides = std::mem::take(&mut self.put_aside).into_iter().peekable();
         let mut segments = Vec::with_capacity(self.segments.len());
         for (at, segment) in std::mem::take(&mut self.segments).into_iter().enumerate() {
             let wait = waits.next_if(|wait| wait.segment == at);
             let aside = asides.next_if(|aside| aside.segment == at);
-            let Some(segment) = with(segment) else {
+            let first = segments.len();
+            with(at, segment, &mut segments);
+            if segments.len() == first {
                 continue;
-            };
+            }
             self.put_aside.extend(aside.map(|aside| PutAside {
-                segment: segments.len(),
+                segment: first,
                 ..aside
             }));
             if let Some(mut wait) = wait {
-                wait.segment = segments.len();
+                wait.segment = first;
                 self.waits.push(wait);
             }
-            segments.push(segment);
         }
         if segments.is_empty() {
             // A thread has something to do.

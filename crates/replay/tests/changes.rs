@@ -96,6 +96,90 @@ fn a_quota_can_be_another_one() {
     );
 }
 
+/// `worker` does a job of 1 ms for `ui` between pieces of this length, if `ui` asks for one by then. The two
+/// have a CPU each.
+fn between_pieces(piece: &str) -> Scenario {
+    let sleeps = (0..400u64).map(|round| 1_000_000 + round * 1_370_000 % 9_000_000);
+    let asks = sleeps.map(|sleep| format!("work 200 us\nwait worker\nsleep {sleep} ns\n"));
+    let asks: String = asks.collect();
+    let does = format!("begin piece 1\nwork {piece}\nend piece 1\nserve ui for 1 ms\n");
+    let does = does.repeat(4000);
+    let thread = |name: &str, cpu: u32, segments: &str| {
+        format!(
+            "[[thread]]\nname = '{name}'\ncpus = [{cpu}]\nsegments = \"\"\"\n{segments}\"\"\"\n"
+        )
+    };
+    let text = format!(
+        "about = 'a test'\nmachine = '{MACHINE}'\npolicy = '{POLICY}'\nuntil = '3 s'\n\
+         full-speed = true\n{}{}",
+        thread("ui", 0, &asks),
+        thread("worker", 1, &does)
+    );
+    Scenario::parse("a test", &text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Goal: pieces that are cut let jobs be done between them, as shorter pieces do in truth, whatever the
+/// phases of the two threads are. Method: in the simulator a thread works on pieces of 8 ms, and of 2 ms;
+/// of its recording with 8 ms the slices of the pieces are known, and nothing of its queue. The waits of the
+/// thread that asks are compared in the mean, over as many rounds.
+#[test]
+fn pieces_can_be_cut() {
+    const ROUNDS: usize = 100;
+    let machine = Machine::named(MACHINE).unwrap();
+    let ui = Task(0);
+    let waits = |timeline: &Timeline| {
+        let asleep = timeline.stays(ui).filter(|stay| stay.state.is_asleep());
+        let by_worker = asleep.step_by(2).take(ROUNDS);
+        let waits: Vec<(Task, Nanos, Nanos)> =
+            by_worker.map(|stay| (ui, stay.begin, stay.end)).collect();
+        assert_eq!(waits.len(), ROUNDS);
+        waits
+    };
+    let recorded = |piece: &str| {
+        let recording = record(&between_pieces(piece), &machine, POLICY, 0);
+        Timeline::new(recording, &Options::default())
+    };
+    let mean = |lengths: &[Nanos]| {
+        lengths.iter().map(|length| length.0).sum::<u64>() / lengths.len() as u64
+    };
+    let lengths = |waits: &[(Task, Nanos, Nanos)]| -> Vec<Nanos> {
+        waits.iter().map(|(_, begin, end)| *end - *begin).collect()
+    };
+    let before = recorded("8 ms");
+    let asked = waits(&before);
+    let options = BuildOptions {
+        machine: Some(machine.clone()),
+        policy: Some(POLICY.to_owned()),
+        pieces: vec!["piece".to_owned()],
+        ..BuildOptions::default()
+    };
+    let program = Program::of(&before, &asked, &options).unwrap();
+    let replayed = |change: &str| {
+        let changed = Change::parse(change)
+            .unwrap()
+            .apply(&program, |name, _, thread| thread.name == name);
+        let changed = changed.unwrap();
+        let lengths = changed.lengths(&play(&changed, 0));
+        mean(&lengths.into_iter().flatten().collect::<Vec<_>>())
+    };
+    let unchanged = mean(&lengths(&asked));
+    let truth = mean(&lengths(&waits(&recorded("2 ms"))));
+    let predicted = replayed("cut:piece=4");
+    assert!(
+        predicted.abs_diff(truth) * 10 <= truth,
+        "{predicted} and in truth {truth}"
+    );
+    assert!(
+        truth * 2 <= unchanged,
+        "nothing changes: {truth} and {unchanged}"
+    );
+    assert!(replayed("work:worker=100%").abs_diff(unchanged) * 100 <= unchanged);
+    let no_job = Change::parse("cut:other=4")
+        .unwrap()
+        .apply(&program, |_, _, _| true);
+    assert!(no_job.unwrap_err().0.contains("no slice has"));
+}
+
 /// Goal: other changes do so, too: niceness, a class, less work, a thread away. Method: as above.
 #[test]
 fn changes_do_what_they_do_in_truth() {

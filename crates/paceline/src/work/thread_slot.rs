@@ -63,6 +63,9 @@ pub(crate) struct ThreadSlot<P: Platform> {
     pub(crate) waits_for: P::AtomicU64,
     /// How long that wait lasts at most: a wait that ends by itself is no part of a deadlock.
     pub(crate) waits_until: P::AtomicU64,
+    /// 1 while the thread waits in the middle of a job of a scope, or of one underneath another. Written by
+    /// the owner, as long as lanes are used, and read by raises.
+    pub(crate) waits_in_part: P::AtomicU32,
     /// When the last wake-up was sent here. `woken_from`: the CPU it was sent from (+1; 0 unknown). The waker
     /// writes them before it unparks, and the owner reads them after.
     pub(crate) woken_at: P::AtomicU64,
@@ -170,6 +173,7 @@ impl<P: Platform> ThreadSlot<P> {
             parker: platform.parker(),
             waits_for: P::AtomicU64::new(0),
             waits_until: P::AtomicU64::new(0),
+            waits_in_part: P::AtomicU32::new(0),
             woken_at: P::AtomicU64::new(0),
             woken_from: P::AtomicU32::new(0),
             words: WorkerWords::new(),
@@ -214,7 +218,12 @@ impl<P: Platform> ThreadSlot<P> {
 
     /// Whether its thread is in the middle of a part of a loop.
     pub(super) fn takes_part_in_loop(&self) -> bool {
-        self.posted.takes_part()
+        !self.innermost_loop().is_none()
+    }
+
+    /// The innermost loop in which its thread is in the middle of a part, or [`Ticket::NONE`].
+    pub(super) fn innermost_loop(&self) -> Ticket {
+        self.posted.innermost_loop()
     }
 
     /// The words that say what its thread does.

@@ -76,7 +76,8 @@ impl Costs {
         self.late_ticks.sort_unstable();
     }
 
-    /// The ticks that took time in a stretch, its ends as they are given: how many, and when the last one came.
+    /// The ticks that took time in a stretch, its ends as they are given: how many, and when the last one
+    /// came.
     fn ticks(
         &self,
         cpu: Cpu,

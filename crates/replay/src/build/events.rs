@@ -1,6 +1,7 @@
 //! What threads do to others, and the points that are measured: events at times of their lives.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use event::{Nanos, Task};
 use sim::scenario::Segment;
@@ -8,9 +9,11 @@ use trace::explain::{LockWaits, SpinWait, spin_waits};
 use trace::timeline::{Since, State, Stay};
 
 use super::locks::FoundLocks;
+use super::options::BuildOptions;
 use super::people;
 use super::sleeps::{self, Ends};
 use super::source::Source;
+use crate::pieces;
 use crate::program::Stretch;
 
 /// Something that a thread does at a point of its work.
@@ -44,7 +47,7 @@ impl Events {
     pub(super) fn find(
         source: &Source<'_>,
         waits: &[(Task, Nanos, Nanos)],
-        (locks, busy): (&LockWaits<'_>, &[String]),
+        (locks, options): (&LockWaits<'_>, &BuildOptions),
         assumed: &mut Vec<String>,
     ) -> Events {
         let mut events = Events {
@@ -59,7 +62,8 @@ impl Events {
         events.find_sleeps(source, locks);
         events.find_first(source);
         events.find_lent(source);
-        events.find_spins(source, busy, assumed);
+        events.find_spins(source, &options.busy, assumed);
+        events.find_pieces(source, &options.pieces);
         for &task in &source.tasks {
             for (since, priority) in people::changes(source.timeline, task) {
                 let segment = people::attr_segment(priority);
@@ -186,6 +190,25 @@ impl Events {
                 "{count} busy waits end when the threads do that ended them in the recording, by the ends of \
                  their slices"
             ));
+        }
+    }
+
+    /// The ends of slices with these texts in their names.
+    fn find_pieces(&mut self, source: &Source<'_>, texts: &[String]) {
+        if texts.is_empty() {
+            return;
+        }
+        let names = &source.timeline.recording().names;
+        for &task in &source.tasks {
+            for slice in source.timeline.slices(task) {
+                let name = names.word(slice.name);
+                if texts.iter().any(|text| name.contains(text.as_str())) {
+                    let mark: Arc<str> = pieces::mark(name).into();
+                    let begin = Deed::Does(Segment::Begin(mark.clone()));
+                    self.add(task, slice.begin, begin);
+                    self.add(task, slice.end, Deed::Does(Segment::End(mark)));
+                }
+            }
         }
     }
 

@@ -70,7 +70,7 @@ impl Program {
             None => machine::policy(timeline, &mut assumed),
         };
         let locks = LockWaits::new(timeline);
-        let mut events = Events::find(&source, waits, (&locks, &options.busy), &mut assumed);
+        let mut events = Events::find(&source, waits, (&locks, options), &mut assumed);
         let mut stretches: Vec<Stretch> = waits
             .iter()
             .map(|(task, begin, end)| Stretch {

@@ -17,6 +17,8 @@ pub struct BuildOptions {
     pub tick: Option<Nanos>,
     /// Texts in the names of slices that are busy waits although their names do not say so.
     pub busy: Vec<String>,
+    /// Texts in the names of slices that are pieces of work, which changes cut: `Change::pieces` has them.
+    pub pieces: Vec<String>,
 }
 
 /// Why there is no program, in one line.

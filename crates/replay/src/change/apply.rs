@@ -9,6 +9,7 @@ use sim::scenario::{QuotaPlan, Segment};
 
 use super::machine;
 use super::parts::{AttrChange, Part};
+use crate::pieces;
 use crate::program::{Program, ProgramThread};
 
 /// Does a part of a change.
@@ -48,6 +49,7 @@ pub(super) fn apply(
             Ok(())
         }),
         Part::Park(name) => each(program, name, is_meant, ProgramThread::park),
+        Part::Cut(text, parts) => pieces::cut(program, text, *parts),
         Part::Earlier(name, by) => each(program, name, is_meant, |thread| thread.earlier(*by)),
         Part::Quota(name, thousandths) => quota(program, name, *thousandths, is_meant),
         Part::Inherit(text) => inherit(program, text.as_deref()),

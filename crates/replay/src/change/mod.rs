@@ -67,6 +67,15 @@ impl Change {
         self.parts.iter().filter_map(Part::name)
     }
 
+    /// The texts in the names of slices that it cuts: a program has to be made with these as
+    /// [`pieces`](crate::BuildOptions::pieces).
+    pub fn pieces(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Cut(text, _) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
     /// The program with the change. `is_meant` says whether a name is a thread's, or that of its process.
     ///
     /// # Errors

@@ -25,6 +25,8 @@ pub(super) enum Part {
     Work(String, u64),
     /// Busy waits sleep.
     Park(String),
+    /// Pieces, which are slices with this text in their names, are cut in so many.
+    Cut(String, u32),
     /// Sleeps that a timer ends do so earlier.
     Earlier(String, Nanos),
     /// The threads of a process have this many thousandths of a CPU together; none: as much as they want.
@@ -89,6 +91,10 @@ pub(super) const KINDS: &[(&str, &str)] = &[
     ),
     ("earlier:T=1 ms", "timers wake threads so much earlier"),
     (
+        "cut:TEXT=N",
+        "slices with this text are cut in N, with jobs in between",
+    ),
+    (
         "quota:P=150%",
         "the CPU time of a process, or of T,T, in 100 ms",
     ),
@@ -142,6 +148,9 @@ pub(super) fn read(part: &str) -> Result<Part, String> {
         ("policy", None, Some(value)) => Ok(Part::Policy(value.to_owned())),
         ("capacity", Some(list), Some(value)) => {
             cpus(list).and_then(|cpus| Ok(Part::Capacity(cpus, number(value, 1, 1024)? as u32)))
+        }
+        ("cut", Some(text), Some(value)) => {
+            number(value, 2, 1000).map(|parts| Part::Cut(text.to_owned(), parts as u32))
         }
         (kind, Some(name), value) => {
             of_thread(kind, name.to_owned(), value).unwrap_or_else(|| Err(unknown()))
@@ -261,6 +270,8 @@ mod tests {
             ("fifo:a=0", "from 1 to 99"),
             ("slice:a=3", "such as 3 ms"),
             ("mask:a=3-1", "such as 0-3,6"),
+            ("cut:a=1", "from 2 to 1000"),
+            ("cut=4", "is no change"),
             ("cpus=0", "from 1 to 1024"),
             ("", "is no change"),
         ] {

@@ -3,9 +3,9 @@
 use event::{Cpu, Nanos};
 use sim::scenario::{Scenario, run};
 use sim::{Machine, SimConfig};
-use trace::{Clock, CpuFacts, Origin, Recording, Thread, Wakers};
+use trace::{Clock, CpuFacts, Mark, MarkKind, Names, Origin, Recording, Thread, Wakers};
 
-/// The recording of a scenario's run.
+/// The recording of a scenario's run, in which measured stretches are slices.
 pub(crate) fn record(scenario: &Scenario, machine: &Machine, policy: &str, seed: u64) -> Recording {
     let mut config = SimConfig::on(machine.clone(), policy, seed);
     config.until = scenario.until.unwrap_or(Nanos::MAX);
@@ -35,7 +35,22 @@ pub(crate) fn record(scenario: &Scenario, machine: &Machine, policy: &str, seed:
             ..Thread::new(event::Task(number), thread.name.clone(), None)
         }
     });
+    let mut names = Names::default();
+    let mut marks: Vec<Mark> = Vec::new();
+    for slice in &ran.measured {
+        let on = event::Task(slice.thread as u32);
+        let name = names.number(&slice.name);
+        for (time, what) in [
+            (slice.begin, MarkKind::Begin(name)),
+            (slice.end, MarkKind::End),
+        ] {
+            marks.push(Mark { time, on, what });
+        }
+    }
+    marks.sort_by_key(|mark| mark.time);
     Recording {
+        marks,
+        names,
         origin: Origin {
             clock: Clock::Virtual,
             wakers: Wakers::Decided,

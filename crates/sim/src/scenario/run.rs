@@ -172,6 +172,12 @@ impl Actor {
                 Segment::NextCpu(cpu) => sim.place(*cpu, false),
                 Segment::Cpu(cpu) => sim.place(*cpu, true),
                 Segment::Spin(on) => signals.spin(&sim, me, on),
+                Segment::Serve { waiter, work } => {
+                    if signals.is_awaited(me, waiter) {
+                        sim.charge(left.min(*work));
+                        signals.wake(&sim, me, waiter);
+                    }
+                }
                 Segment::Sleep { length, until } => {
                     let over = segments::wakes(end - left, *length, *until);
                     sim.leave_until(over.min(end));

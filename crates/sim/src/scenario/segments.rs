@@ -45,6 +45,14 @@ pub enum Segment {
     Hold(Arc<str>),
     /// It gives it back, and wakes that thread if it waits for it: `free ui`.
     Free(Arc<str>),
+    /// If that thread waits for a signal of this one, it works for this long and sends it; otherwise it goes
+    /// on at once: `serve ui for 1 ms`. So a thread does that looks for jobs between pieces of its own work.
+    Serve {
+        /// The thread that waits.
+        waiter: Arc<str>,
+        /// The work.
+        work: Nanos,
+    },
     /// As `wait`, and keeps its CPU busy meanwhile: `spin worker`.
     Spin(Arc<str>),
     /// It sleeps for this long: `sleep 5 ms`. With a time, `sleep 5 ms until 1.25 s`, it does so until that
@@ -109,6 +117,7 @@ impl Segments {
                 Some(name)
             }
             Segment::Hold(name) | Segment::Free(name) => Some(name),
+            Segment::Serve { waiter, .. } => Some(waiter),
             _ => None,
         })
     }
@@ -118,6 +127,9 @@ impl Segments {
 const LENDING: &str = " lending";
 /// The word before the length of time by which a wake-up is late.
 const LATE: &str = " late ";
+
+/// The word before the length of work for a thread that waits.
+const FOR: &str = " for ";
 
 /// The word before the time until which a thread sleeps.
 const UNTIL: &str = " until ";
@@ -163,6 +175,20 @@ fn wait(rest: &str, is_lock: bool) -> Result<Segment, String> {
     }
 }
 
+/// What is behind the word `serve`.
+fn serve(rest: &str) -> Result<Segment, String> {
+    let Some((waiter, work)) = rest.rsplit_once(FOR) else {
+        return Err("give a thread and a length: serve ui for 1 ms".to_owned());
+    };
+    match waiter.trim_end() {
+        "" => Err("`serve` needs a name behind it".to_owned()),
+        waiter => Ok(Segment::Serve {
+            waiter: waiter.into(),
+            work: span::parse(work.trim())?,
+        }),
+    }
+}
+
 fn cpu(text: &str) -> Result<u32, String> {
     text.parse()
         .map_err(|_| "give the number of a CPU".to_owned())
@@ -184,6 +210,7 @@ fn segment(line: &str) -> Result<Segment, String> {
         "hold" => Segment::Hold(name()?),
         "free" => Segment::Free(name()?),
         "spin" => Segment::Spin(name()?),
+        "serve" => serve(rest)?,
         "sleep" => sleep(rest)?,
         "until" => Segment::Until(length()?),
         "begin" => Segment::Begin(name()?),
@@ -203,8 +230,8 @@ fn segment(line: &str) -> Result<Segment, String> {
         _ => {
             let shown: String = line.chars().take(40).collect();
             return Err(format!(
-                "`{shown}` is no segment: give work, wake, wait, lock, hold, free, spin, sleep, \
-                 until, nice, fifo, cpu, next-cpu, begin, end, hog or rest"
+                "`{shown}` is no segment: give work, wake, wait, lock, hold, free, spin, serve, \
+                 sleep, until, nice, fifo, cpu, next-cpu, begin, end, hog or rest"
             ));
         }
     })
@@ -233,6 +260,9 @@ impl fmt::Display for Segment {
             Segment::NextCpu(cpu) => write!(f, "next-cpu {cpu}"),
             Segment::Cpu(cpu) => write!(f, "cpu {cpu}"),
             Segment::Spin(name) => write!(f, "spin {name}"),
+            Segment::Serve { waiter, work } => {
+                write!(f, "serve {waiter}{FOR}{}", Exactly(*work))
+            }
             Segment::Sleep { length, until } => {
                 write!(f, "sleep {}", Exactly(*length))?;
                 until.map_or(Ok(()), |until| write!(f, "{UNTIL}{}", Exactly(until)))
@@ -288,7 +318,7 @@ mod tests {
                 !name.ends_with(LENDING)
             })
             .prop_map(Arc::from);
-        (0..16, length, name, -20..=19i8, 1..=99u8).prop_map(|(kind, length, name, nice, fifo)| {
+        (0..17, length, name, -20..=19i8, 1..=99u8).prop_map(|(kind, length, name, nice, fifo)| {
             match kind {
                 0 => Segment::Work(length),
                 1 => Segment::Wake(name),
@@ -312,6 +342,10 @@ mod tests {
                 14 => Segment::Free(name),
                 11 => Segment::NextCpu(u32::from(fifo)),
                 12 => Segment::Cpu(u32::from(fifo)),
+                15 => Segment::Serve {
+                    waiter: name,
+                    work: length,
+                },
                 _ => Segment::Rest,
             }
         })

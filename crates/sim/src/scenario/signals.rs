@@ -95,6 +95,13 @@ impl Signals {
         });
     }
 
+    /// Whether the thread of this name sleeps until thread `me` sends it a signal.
+    pub(super) fn is_awaited(&self, me: usize, waiter: &str) -> bool {
+        let boxes = held(&self.boxes);
+        let inbox = self.number(waiter).map(|waiter| &boxes[waiter]);
+        inbox.is_some_and(|inbox| matches!(inbox.waits_for, Some((from, _)) if from == me))
+    }
+
     /// Thread `me` begins to hold what the thread of this name will want.
     pub(super) fn hold(&self, me: usize, target: &str) {
         if let Some(target) = self.number(target) {

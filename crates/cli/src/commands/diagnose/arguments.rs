@@ -129,6 +129,7 @@ thread's name, number or pattern, as for --thread:
   park:T              busy waits sleep instead
   work:T=50%          the work of threads takes this part of its time
   earlier:T=1 ms      timers wake threads so much earlier
+  cut:TEXT=N          slices with this text are cut in N, with jobs in between
   quota:P=150%        the CPU time of a process, or of T,T, in 100 ms
   quota:P=none        a process has no quota any more
   cpus=N              the number of CPUs

@@ -209,11 +209,13 @@ impl<'a> Study<'a> {
                 Some(found.map_err(|why| Failure::Usage(format!("--machine: {why}")))?)
             }
         };
+        let pieces = arguments.what_if.iter().flat_map(Change::pieces);
         let mut options = BuildOptions {
             machine,
             policy: arguments.policy.clone(),
             tick: arguments.tick,
             busy: arguments.busy.clone(),
+            pieces: pieces.map(str::to_owned).collect(),
         };
         let explanation = &account.explanation;
         let waits = explanation.waits.iter();
