@@ -210,6 +210,92 @@ fn mistakes_are_one_line() {
     );
 }
 
+/// Runs a script in which `paceline` is the command under test.
+#[cfg(unix)]
+fn shell(folder: &Path, script: &str) {
+    let program = Path::new(env!("CARGO_BIN_EXE_paceline"));
+    let mut paths = vec![program.parent().unwrap().to_owned()];
+    paths.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
+    let mut shell = Command::new("sh");
+    let output = shell
+        .current_dir(folder)
+        .env("PATH", std::env::join_paths(paths).unwrap())
+        .args(["-ec", script])
+        .output()
+        .unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{script}: {err}");
+}
+
+/// Goal: two builds of a fleet are compared: what one lacks has no interval and says so, the files and the
+/// JSON have the same rows, and mistakes are one line. Method: the two traces, which are of one build; a data
+/// set with itself, builds that there are not, files instead of folders, and files that cannot be written.
+#[test]
+fn fleets_are_compared() {
+    let folder = traces();
+    let fleet = |out: &str| {
+        let labels = ["--labels", "{device}/{build}/"];
+        let arguments = [&["fleet", "traces", "--out", out][..], &labels].concat();
+        json(folder.path(), &[&arguments[..], &["--json"]].concat())
+    };
+    fleet("a");
+    fleet("b");
+    let compare = [
+        "fleet",
+        "compare",
+        "a",
+        "b",
+        "--out",
+        "c.parquet",
+        "--report",
+        "c.html",
+    ];
+    let told = json(folder.path(), &[&compare[..], &["--json"]].concat());
+    let rows = told["rows"].as_array().unwrap();
+    assert!(!rows.is_empty());
+    assert_eq!(told["few"], rows.len());
+    for row in rows {
+        assert!(row["verdict"] == "few" && row["low_ns"].is_null(), "{row}");
+        assert_eq!(row["a_ns"], row["b_ns"]);
+    }
+    let (code, out, err) = paceline(folder.path(), &compare);
+    assert!(code == 0 && out.contains("Too few traces"), "{out}{err}");
+    let page = fs::read_to_string(folder.path().join("c.html")).unwrap();
+    assert!(page.contains("What too few traces tell of") && page.contains("b against a"));
+    assert!(
+        fs::read(folder.path().join("c.parquet"))
+            .unwrap()
+            .starts_with(b"PAR1")
+    );
+    for (arguments, part) in [
+        (&["a"][..], "B.parquet"),
+        (&["a", "a"], "with itself"),
+        (&["a", "--builds", "7", "7"], "with itself"),
+        (
+            &["a", "--builds", "7", "8"],
+            "has build \"8\"; there are: 7",
+        ),
+        (&["a", "b", "--device", "pad"], "there are: s22"),
+        (&["a", "traces"], "is no data set of traces"),
+        (&["a", "c.parquet"], "is a file"),
+        (&["a", "b", "--draws", "1"], "100 to 20000"),
+        (
+            &["a", "b", "--report", "none/c.html"],
+            "there is no folder none",
+        ),
+        (&["a", "b", "--out", "o", "--report", "o"], "--out"),
+    ] {
+        let arguments = [&["fleet", "compare"][..], arguments].concat();
+        let (code, out, err) = paceline(folder.path(), &arguments);
+        assert_eq!(
+            (code, out.as_str(), err.lines().count()),
+            (2, "", 1),
+            "{err}"
+        );
+        assert!(err.contains(part), "{arguments:?}: {err}");
+    }
+}
+
 /// Goal: the guide's commands work as they stand, one after the other, and print what it says. Method: each
 /// file of the guide is written and each of its commands run, in a folder beside the project's traces.
 #[test]
@@ -223,6 +309,10 @@ fn the_guide_says_what_happens() {
         let (first, text) = block.split_once('\n').unwrap();
         if let Some(name) = first.strip_prefix("toml title=") {
             fs::write(folder.path().join(name), text).unwrap();
+        }
+        if first == "sh" && text.starts_with("for ") {
+            shell(folder.path(), text);
+            ran += 1;
         }
         let Some(shown) = text.strip_prefix("$ ").filter(|_| first == "console") else {
             continue;
@@ -239,12 +329,14 @@ fn the_guide_says_what_happens() {
             })
             .collect();
         let (code, out, err) = paceline(folder.path(), &words);
-        assert_eq!(code, 0, "{command}: {err}");
+        // Of a comparison something that grew is a result.
+        let is_result = command.starts_with("fleet compare") && err.contains("grew beyond chance");
+        assert_eq!(code, i32::from(is_result), "{command}: {err}");
         match expected.trim_end().strip_suffix('…') {
             Some(beginning) => assert!(out.starts_with(beginning), "{command}: {out}"),
             None => assert_eq!(out.trim_end(), expected.trim_end(), "{command}"),
         }
         ran += 1;
     }
-    assert!(ran >= 3, "{ran}");
+    assert!(ran >= 6, "{ran}");
 }

@@ -8,6 +8,7 @@
 //! Invariants: text of traces (names of threads, labels) becomes text of the page, never markup. A browser
 //! takes no other style and no other script than ours, and fetches nothing: the page's policy forbids it.
 
+mod interval;
 mod pack;
 
 use std::path::Path;
@@ -18,6 +19,7 @@ use serde::Serialize;
 
 use console::{Failure, output};
 
+pub(crate) use self::interval::interval;
 use self::pack::{hash, packed};
 
 const STYLE: &str = include_str!("style.css");

@@ -1,7 +1,9 @@
 //! `paceline fleet` and `paceline sweep`: many traces, and many simulated runs, as Parquet.
 //!
-//! [`traces`] and [`points`] are the two commands; [`summary`] is what both say in the end.
+//! [`traces`] and [`points`] are the two commands; [`summary`] is what both say in the end. [`compare`] is
+//! what `fleet` does with data sets that are there.
 
+mod compare;
 pub(crate) mod plan;
 mod points;
 mod summary;

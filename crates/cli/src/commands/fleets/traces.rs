@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use console::Failure;
 use fleet::{DataSet, Kind, LabelPattern, TraceOptions, broken_trace, find, unit_of_file};
 
+use super::compare::{self, CompareArguments};
 use super::plan::{fleet_made_with, missing_traces};
 use super::summary::DataSetReport;
 use super::{SharedBar, failure};
@@ -25,17 +26,21 @@ use super::{SharedBar, failure};
 ///   paceline fleet traces --out fleet.parquet
 ///   paceline fleet 'traces/**/*.pftrace*' --out fleet.parquet
 ///   paceline fleet traces --labels '{device}/{build}/' --out fleet.parquet
+///   paceline fleet compare fleet.parquet --builds 1.4 1.5
 ///   duckdb -c "SELECT * FROM 'fleet.parquet/traces/*.parquet'"
 #[derive(Args)]
 #[command(after_long_help = AFTER)]
-#[command(verbatim_doc_comment)]
+#[command(verbatim_doc_comment, disable_help_subcommand = true)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct FleetArguments {
+    #[command(subcommand)]
+    command: Option<FleetCommand>,
     /// A folder with traces, or a pattern of files in quotes, where ** stands for folders
-    #[arg(value_name = "DIR")]
-    traces: String,
+    #[arg(value_name = "DIR", required = true)]
+    traces: Option<String>,
     /// The folder to write, or to continue
-    #[arg(long, value_name = "F.parquet")]
-    out: PathBuf,
+    #[arg(long, value_name = "F.parquet", required = true)]
+    out: Option<PathBuf>,
     /// What paths tell of traces: a pattern of their beginnings, such as '{device}/{build}/'; * is any text
     #[arg(long, value_name = "PATTERN", value_parser = labels)]
     labels: Option<LabelPattern>,
@@ -55,6 +60,12 @@ pub(crate) struct FleetArguments {
     /// Write one JSON object instead of text
     #[arg(long)]
     json: bool,
+}
+
+/// What is done with fleets that are there. A folder of traces of that name is `./compare`.
+#[derive(Subcommand)]
+enum FleetCommand {
+    Compare(CompareArguments),
 }
 
 /// What the command line does not say, at the end of the help.
@@ -88,14 +99,20 @@ fn labels(text: &str) -> Result<LabelPattern, String> {
 }
 
 pub(in crate::commands) fn run(arguments: FleetArguments) -> Result<(), Failure> {
+    if let Some(FleetCommand::Compare(arguments)) = &arguments.command {
+        return compare::run(arguments);
+    }
+    let (Some(traces), Some(out)) = (&arguments.traces, &arguments.out) else {
+        return Err(Failure::usage("give a folder of traces, and --out"));
+    };
     let options = TraceOptions {
         slices: arguments.slice,
         busy: arguments.busy,
         waits: arguments.waits,
     };
-    let found = find(&arguments.traces, arguments.labels.as_ref()).map_err(failure)?;
+    let found = find(traces, arguments.labels.as_ref()).map_err(failure)?;
     let made_with = fleet_made_with(arguments.labels.as_ref(), &options);
-    let set = DataSet::open(&arguments.out, Kind::Traces, &made_with);
+    let set = DataSet::open(out, Kind::Traces, &made_with);
     let mut set = set.map_err(failure)?;
     let new = missing_traces(&found.files, &set)?;
     let worked = fleet::run(
@@ -107,6 +124,6 @@ pub(in crate::commands) fn run(arguments: FleetArguments) -> Result<(), Failure>
         &SharedBar::new("traces", new.len()),
     );
     let worked = worked.map_err(failure)?;
-    let report = DataSetReport::of(&arguments.out, &set, &worked, found.unseen)?;
+    let report = DataSetReport::of(out, &set, &worked, found.unseen)?;
     report.print(arguments.json, "trace")
 }

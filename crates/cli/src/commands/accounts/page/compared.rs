@@ -10,6 +10,7 @@ use super::super::against::{ToldChange, besides, changed, how_much, of_group};
 use super::data::{PageData, ROOM};
 use super::frames::Chart;
 use super::{Side, how_many, pictures, place, without_script};
+use crate::html;
 
 /// Writes a page about two runs by `write`, which gets its body and its data. `names` are those of the
 /// traces; of each pair the first is of the run that the page is about.
@@ -84,6 +85,8 @@ impl Account {
 }
 
 fn row(change: &ToldChange, ends: (i64, i64)) -> Markup {
+    let about = format!("{}: {}", change.change, change.interval);
+    let is_change = change.verdict != Verdict::Same;
     html! {
         tr {
             td { (change.label) }
@@ -91,32 +94,8 @@ fn row(change: &ToldChange, ends: (i64, i64)) -> Markup {
             td.number { (change.there) }
             td.number { (change.change) }
             td.number { (change.interval) }
-            td { (interval(change, ends)) }
+            td { (html::interval(&about, (change.ns, change.interval_ns), ends, is_change)) }
             td { (change.verdict.word()) }
-        }
-    }
-}
-
-/// A change and its interval on a line that has a mark for no change. Of a change beyond the spread the
-/// point is full.
-fn interval(change: &ToldChange, (low, high): (i64, i64)) -> Markup {
-    // Per mille of the picture, with a margin for the point.
-    let place = |ns: i64| {
-        let whole = i128::from(high).saturating_sub(i128::from(low)).max(1);
-        let mille = 40 + 920 * (i128::from(ns) - i128::from(low)) / whole;
-        format!("{}.{}%", mille / 10, mille % 10)
-    };
-    let [from, to] = change.interval_ns.map(place);
-    let class = match change.verdict {
-        Verdict::Same => "point open",
-        _ => "point",
-    };
-    let about = format!("{}: {}", change.change, change.interval);
-    html! {
-        svg.interval role="img" aria-label=(about) {
-            line.zero x1=(place(0)) x2=(place(0)) y1="0" y2="100%" {}
-            line.spread x1=(from) x2=(to) y1="50%" y2="50%" {}
-            circle class=(class) cx=(place(change.ns)) cy="50%" r="4.5" {}
         }
     }
 }
