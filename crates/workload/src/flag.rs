@@ -24,6 +24,8 @@ pub enum NaiveWait {
     },
     /// Sleep for this long between two looks.
     Sleep(Nanos),
+    /// Look again at once for this long, then [`Park`](NaiveWait::Park), as runtimes of OpenMP do.
+    SpinPark(Nanos),
     /// Block until the writer wakes the thread: not naive, to compare with.
     Park,
 }
@@ -38,13 +40,17 @@ impl NaiveWait {
         first: Nanos::from_micros(1),
         most: Nanos::from_millis(1),
     };
+    /// As LLVM's runtime of OpenMP waits by default (`KMP_BLOCKTIME`): 200 ms in its CPU's way before it
+    /// blocks.
+    pub const BLOCKTIME: NaiveWait = NaiveWait::SpinPark(Nanos::from_millis(200));
     /// One of each kind.
-    pub const ALL: [NaiveWait; 6] = [
+    pub const ALL: [NaiveWait; 7] = [
         NaiveWait::Spin,
         NaiveWait::Pause,
         NaiveWait::Yield,
         NaiveWait::BACKOFF,
         NaiveWait::SHORTEST_SLEEP,
+        NaiveWait::BLOCKTIME,
         NaiveWait::Park,
     ];
 
@@ -56,6 +62,7 @@ impl NaiveWait {
             NaiveWait::Yield => "yield",
             NaiveWait::Backoff { .. } => "backoff",
             NaiveWait::Sleep(_) => "sleep",
+            NaiveWait::SpinPark(_) => "spin-park",
             NaiveWait::Park => "park",
         }
     }
@@ -96,6 +103,7 @@ impl fmt::Display for NaiveWait {
         match self {
             NaiveWait::Backoff { first, most } => write!(f, "backoff {first} to {most}"),
             NaiveWait::Sleep(length) => write!(f, "sleep {length}"),
+            NaiveWait::SpinPark(length) => write!(f, "spin-park after {length}"),
             other => f.write_str(other.name()),
         }
     }
@@ -143,6 +151,8 @@ pub(crate) struct Turns<P: Platform> {
     parker: Option<Arc<P::Parker>>,
     /// How long the next sleep is.
     sleep: Nanos,
+    /// How much longer it looks again at once before it parks: from its first turn on. Zero afterwards.
+    spin: Nanos,
 }
 
 impl<P: Polling> Turns<P> {
@@ -157,10 +167,14 @@ impl<P: Polling> Turns<P> {
             wait,
             parker: blocks.then(|| Arc::new(platform.parker())),
             sleep,
+            spin: match wait {
+                NaiveWait::SpinPark(length) => length,
+                _ => Nanos::ZERO,
+            },
         }
     }
 
-    /// The step between two looks at the flag.
+    /// The step between two looks at the flag. All looks of a wait that spins before it parks are one step.
     pub(crate) fn turn(&mut self, platform: &P, flag: &Flag<P>, wanted: impl Fn(u64) -> bool) {
         let Some(parker) = &self.parker else {
             let kind = match self.wait {
@@ -170,7 +184,14 @@ impl<P: Polling> Turns<P> {
             };
             return platform.poll(kind, &flag.word);
         };
-        if self.wait == NaiveWait::Park {
+        if self.spin > Nanos::ZERO {
+            let deadline = platform.now() + std::mem::take(&mut self.spin);
+            while platform.now() < deadline && !wanted(flag.get()) {
+                platform.poll(Poll::Spin, &flag.word);
+            }
+            return;
+        }
+        if matches!(self.wait, NaiveWait::Park | NaiveWait::SpinPark(_)) {
             return park(parker, flag, wanted);
         }
         let deadline = platform.now() + self.sleep;

@@ -18,12 +18,13 @@ const ORDERS: [Order; 3] = [
 
 /// One of each kind for simulated threads; the shortest sleep is longer here, or a run would consist of
 /// nothing but sleeps.
-const WAITS: [NaiveWait; 6] = [
+const WAITS: [NaiveWait; 7] = [
     NaiveWait::Spin,
     NaiveWait::Pause,
     NaiveWait::Yield,
     NaiveWait::BACKOFF,
     SLEEP,
+    NaiveWait::SpinPark(Nanos(2_500)),
     NaiveWait::Park,
 ];
 const SLEEP: NaiveWait = NaiveWait::Sleep(Nanos(900));
@@ -109,6 +110,39 @@ fn sleeps_are_as_long_as_they_should_be() {
             assert_eq!(sim.now(), Nanos(end), "{wait}");
         });
     }
+}
+
+/// Goal: a wait that spins before it parks is in its CPU's way for that long and no longer, and less if the
+/// value comes first. Method: one simulated CPU under CFS, 100 ms of work in pieces; without a limit the
+/// waiter gets half of the CPU. With 20 ms of the clock it gets half of these.
+#[test]
+fn a_spin_before_a_park_ends_when_it_should() {
+    let kernel = KernelSpec {
+        tick: Nanos::from_millis(1),
+        ..KernelSpec::default()
+    };
+    let machine = Arc::new(Machine::ideal(1).with_kernel(kernel));
+    let run = |spins: u64| {
+        let mut report = None;
+        let what = PollBeside {
+            work: Nanos::from_millis(100),
+            ..beside(NaiveWait::SpinPark(Nanos::from_millis(spins)), 100)
+        };
+        let config = SimConfig::on(Arc::clone(&machine), "cfs-4.12", 1);
+        let run = Sim::run(config, |sim| {
+            report = Some(what.run(&sim, Busy::NONE).unwrap())
+        });
+        run.expect_finished();
+        let report = report.expect("it ran");
+        (report.elapsed.0 / 1_000_000, report.turns.count())
+    };
+    assert_eq!(run(0), (100, 1), "no spin is a park");
+    let (elapsed, turns) = run(20);
+    assert!((106..=114).contains(&elapsed), "{elapsed} ms");
+    assert_eq!(turns, 2, "a spin and a park");
+    let (elapsed, turns) = run(1_000);
+    assert!((185..=212).contains(&elapsed), "{elapsed} ms");
+    assert_eq!(turns, 1, "it never parks");
 }
 
 /// Goal: a back-off from nothing to nothing still lets time pass. Method: simulated time, in which such

@@ -3,6 +3,8 @@
 mod barrier;
 mod beside;
 mod here;
+mod pictures;
+mod trial;
 
 use workload::naive::NaiveWait;
 
@@ -17,7 +19,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     question: "Is sched_yield() of use in a loop that polls?",
     setup: "A thread computes for 2.385 s (a quick run: 0.2 s) and another one polls a flag until it is \
             done, on the same CPU as in the article, and on different ones; it spins, pauses, yields, \
-            sleeps as shortly as the clock allows, sleeps twice as long each time, or parks. The machine \
+            sleeps as shortly as the clock allows, sleeps twice as long each time, spins for 200 ms before \
+            it parks, or parks at once. The machine \
             is the article's, under its kernel's scheduler and two newer ones, and where the manual \
             page's text applies: SCHED_FIFO. Then the article's starting point: threads with unequal work \
             that meet at a barrier, one, two and four for each CPU, pinned and free, under each of these \
@@ -57,8 +60,10 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             rests_on: &[("002-v", Reproduced), ("002-w", Reproduced)],
         },
         Lesson {
-            text: "A program that parks need not know this ({002-r}).",
-            rests_on: &[("002-r", Reproduced)],
+            text: "A program that parks need not know this ({002-r}). Polling for 200 ms before parking, as \
+                   runtimes of OpenMP do by default, is polling where threads meet more often than that: \
+                   parking at once is {002-ua}.",
+            rests_on: &[("002-r", Reproduced), ("002-ua", Reproduced)],
         },
     ],
     parts: &[

@@ -55,14 +55,12 @@ const FOUND: &[(&Experiment, &[(&str, ClaimVerdict)])] = {
         (
             &sched_yield::EXPERIMENT,
             &[
-                ("002-c", Beyond),
                 ("002-f", Contradicted),
                 ("002-i", Fitted),
                 ("002-j", Fitted),
                 ("002-k", Fitted),
                 ("002-m", Fitted),
                 ("002-t", Beyond),
-                ("002-u", Beyond),
             ],
         ),
         (

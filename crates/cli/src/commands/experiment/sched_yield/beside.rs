@@ -9,16 +9,15 @@ use sim::{Sim, SimConfig};
 use workload::busy::Busy;
 use workload::naive::{BesideReport, NaiveWait, PollBeside, Statistic};
 
-use super::is_run;
+use super::trial::{BesideTrial, MACHINE, SAME};
+use super::{is_run, pictures};
 use crate::commands::experiment::chosen::{ChosenValue, ValueUnit};
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Cell, Findings, Table};
 use crate::commands::experiment::lab::{self, Effort};
-use crate::commands::experiment::plot::{Plot, PlotBar, PlotShape};
 
 /// The time of the article's computation alone: half of the 4.77 s of its statistics.
 const WORK: Nanos = Nanos::from_millis(2_385);
-const MACHINE: &str = "thunderx2";
 
 /// What was only chosen here.
 pub(super) const VALUES: &[&ChosenValue] = &[&TICK];
@@ -30,8 +29,7 @@ const TICK: ChosenValue = ChosenValue {
     others: &[10.0, 10.0 / 3.0, 1.0],
     why: "HZ=250 fits the longest turn best; 100, 300 and 1000 are Linux's others",
 };
-/// One CPU; two cores; the hardware threads of one core.
-const SAME: &[u32] = &[0];
+/// Two cores.
 const CORES: &[u32] = &[0, 1];
 
 /// The time alone, twice, as far as a switch leaves it so.
@@ -42,14 +40,6 @@ const TIMES: &str = "times as long as alone";
 fn share_of(report: &BesideReport) -> f64 {
     let used = report.waiter.cpu.unwrap_or_default().0 as f64;
     used * 100.0 / report.elapsed.0 as f64
-}
-
-/// One run: a policy, a wait, and where the threads may be.
-#[derive(Clone, Copy)]
-struct BesideTrial {
-    policy: &'static str,
-    wait: NaiveWait,
-    cpus: &'static [u32],
 }
 
 struct BesideTrials {
@@ -65,32 +55,7 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
             format!("{work} of computation beside a thread that waits, {place} of {MACHINE}");
         findings.tables.push(trials.table(title, cpus));
     }
-    let of = |policy| {
-        trials
-            .done
-            .iter()
-            .filter(move |(trial, _)| trial.policy == policy)
-    };
-    let bars = ["cfs-4.12", "eevdf-6.6", "eevdf-6.18"]
-        .into_iter()
-        .enumerate();
-    let bars = bars.flat_map(|(kind, policy)| {
-        let same = of(policy).filter(|(trial, _)| trial.cpus == SAME);
-        same.map(move |(trial, report)| PlotBar {
-            name: format!("{policy}: {}", trial.wait.name()),
-            value: report.elapsed.0 as f64 / work.0 as f64,
-            kind,
-        })
-    });
-    findings.plots.push(Plot {
-        file: "beside",
-        title: "How much longer a computation takes beside a thread that waits for it on its CPU"
-            .into(),
-        picture: PlotShape::Bars {
-            unit: "times as long as alone",
-            bars: bars.collect(),
-        },
-    });
+    findings.plots.extend(pictures::of(&trials.done, work)?);
     findings.claims.extend(trials.claims()?);
     Ok(())
 }
@@ -223,14 +188,6 @@ impl BesideTrials {
             .is(DOUBLED, self.times(yields), TIMES)
             .note("CFS of Linux 4.12, the article's kernel"),
             Claim::source(
-                "002-c",
-                "… and one that calls std::this_thread::yield",
-                "Results",
-            )
-            .beyond(
-                "it is the same system call, so there is nothing else for a scheduler to decide",
-            ),
-            Claim::source(
                 "002-d",
                 "The thread that yields gets half of the CPU",
                 "Results",
@@ -359,6 +316,7 @@ impl BesideTrials {
         let backoff = self.of("cfs-4.12", NaiveWait::BACKOFF, SAME)?;
         let park = self.of("cfs-4.12", NaiveWait::Park, SAME)?;
         let apart = self.of("cfs-4.12", NaiveWait::Spin, CORES)?;
+        let blocktime = self.of("cfs-4.12", NaiveWait::BLOCKTIME, SAME)?;
         let times = "times as long as alone";
         Ok(vec![
             Claim::source(
@@ -402,11 +360,15 @@ impl BesideTrials {
                      the model has one share for both"),
             Claim::source(
                 "002-u",
-                "OpenMP runtimes block after 200 ms of polling, which OMP_WAIT_POLICY and KMP_BLOCKTIME \
-                 change",
+                "A runtime of OpenMP that polls for 200 ms before it blocks is in the way for that long",
                 "A Hint for OpenMP Users",
             )
-            .beyond("a setting of other programs; the rows above show the cost of polling that long"),
+            .is(
+                Expect::Between(0.4, 0.6),
+                (blocktime.elapsed.0 as f64 - self.work.0 as f64) / 200e6,
+                "of these 200 ms are the other thread's loss",
+            )
+            .note("LLVM's default (KMP_BLOCKTIME); CFS of Linux 4.12, which deals the CPU out evenly"),
         ])
     }
 }
