@@ -1,9 +1,12 @@
 //! Source 003: what it costs to give every thread a priority of its own.
 
 mod here;
+mod levels;
 mod messages;
 mod one_cycle;
 mod others;
+mod shares;
+mod sweep;
 
 use std::sync::Arc;
 
@@ -20,7 +23,7 @@ use super::claim::{Claim, Expect};
 use super::findings::{Findings, Table};
 use super::lab::{self, Effort};
 use super::lesson::Lesson;
-use super::plot::{Line, Plot, PlotBar, PlotShape};
+use super::plot::{Plot, PlotBar, PlotShape};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "rtos-priorities",
@@ -29,13 +32,13 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     question: "What does it cost to give every thread of a real-time system a priority of its own?",
     setup: "D sends three messages to each of A, B and C and relinquishes the CPU; each of these takes its \
             messages and waits for more. Equal: all four have one priority. Unique: A before B before C \
-            before D. The machine is the microcontroller that the article's numbers determine: 60.04 tics \
-            a switch, 88.26 tics a message. Then the same with other costs of a switch and other orders of \
-            messages; messages that are forwarded in an order that is drawn for every cycle; a thread of \
-            low priority with a lock, with and without inheritance; a block of 1000 cycles dealt out by \
-            percentages. A cycle is what passes between two relinquishments of D. On this machine the \
-            first and the inheritance, with SCHED_FIFO threads on one CPU where they are allowed; \
-            relinquishing is sched_yield.",
+            before D; and levels between the two. The machine is the microcontroller that the article's \
+            numbers determine: 60.04 tics a switch, 88.26 tics a message. Then the same with other costs of \
+            a switch and other orders of messages; messages that are forwarded in an order that is drawn \
+            for every cycle; a thread of low priority with a lock, with and without inheritance; a block of \
+            1000 cycles dealt out by percentages, and equal slices among equals. A cycle is what passes \
+            between two relinquishments of D. On this machine the first and the inheritance, with \
+            SCHED_FIFO threads on one CPU where they are allowed; relinquishing is sched_yield.",
     machine: "mcu",
     policy: "rtos, rtos-plain, rtos-unique",
     learnt: &[
@@ -62,6 +65,12 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             rests_on: &[("003-j", Reproduced), ("003-k", Reproduced)],
         },
         Lesson {
+            text: "Fewer levels are no help by themselves: two cost what four do where the thread that sends \
+                   is below those that receive, and each level more costs where the lowest one is shared \
+                   ({003-y}).",
+            rests_on: &[("003-y", Depends)],
+        },
+        Lesson {
             text: "The article's deadlock is a wait without a bound of its own: it ends when the thread in \
                    the middle does ({003-o}), and never if that one computes without end.",
             rests_on: &[("003-o", Reproduced), ("003-p", Depends)],
@@ -86,8 +95,14 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             is_varied_quickly: false,
         },
         ExperimentPart {
-            run: others::percentages,
+            run: shares::percentages,
             values: &[],
+            seeds: 0,
+            is_varied_quickly: false,
+        },
+        ExperimentPart {
+            run: shares::equal_slices,
+            values: &[&shares::SLICE],
             seeds: 0,
             is_varied_quickly: false,
         },
@@ -128,7 +143,7 @@ fn mcu(effort: &Effort) -> Arc<Machine> {
 
 fn messages_in_cycles(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
     let costs = cycles(effort, findings)?;
-    sweep(effort, findings)?;
+    sweep::sweep(effort, &mcu(effort), findings)?;
     let spread = forwarding(effort, findings)?;
     findings.claims.extend(message_claims(&costs, &spread));
     Ok(())
@@ -163,6 +178,9 @@ fn cycles(effort: &Effort, findings: &mut Findings) -> Result<CycleCosts, Failur
         messages::cycles(&machine, case, order, count, effort.seed)
     })?;
     show_cycles(&machine, count, &all, &ran, findings);
+    findings.claims.extend(levels::claims(|case| {
+        levels::switches(all.iter().map(|(case, _)| *case).zip(&ran), case)
+    }));
     let mut found = all
         .iter()
         .zip(ran)
@@ -239,80 +257,6 @@ fn show_cycles(
         title: "Nine messages: tics a cycle, and tics from sending to retrieving".into(),
         picture: PlotShape::Bars { unit: "tics", bars },
     });
-}
-
-/// A tic of the article's own example of a clock, 200 MHz.
-const CYCLE: Nanos = Nanos(5);
-
-fn sweep(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
-    const SWITCHES: [u64; 6] = [50, 70, 100, 200, 350, 500];
-    let count = effort.of(50, 500);
-    let rows = lab::each("costs of a switch", &SWITCHES, |&cycles| {
-        let machine = Machine::clone(&mcu(effort));
-        let kernel = KernelSpec {
-            switch: Nanos(cycles * CYCLE.0),
-            ..machine.kernel
-        };
-        let machine = machine.with_kernel(kernel).into();
-        let cycle = |case| {
-            let ran = messages::cycles(&machine, case, Order::ByReceiver, count, effort.seed);
-            ran.map(|cycles| cycles.mean() / CYCLE.0 as f64)
-        };
-        Ok((
-            cycles,
-            cycle(PriorityCase::Equal)?,
-            cycle(PriorityCase::Unique)?,
-        ))
-    })?;
-    let columns = [
-        "CPU cycles a switch",
-        "equal: cycles",
-        "unique: cycles",
-        "more, in %",
-    ];
-    let mut table = Table::new("The same at 200 MHz, for other costs of a switch", columns);
-    let more = |&(_, equal, unique): &(u64, f64, f64)| (unique / equal - 1.0) * 100.0;
-    for row in &rows {
-        table.row([row.0.into(), row.1.into(), row.2.into(), more(row).into()]);
-    }
-    findings.tables.push(table);
-    let points = rows.iter().map(|row| (row.0 as f64, more(row)));
-    findings.plots.push(Plot {
-        file: "switch-costs",
-        title: "How much longer a cycle takes with unique priorities".into(),
-        picture: PlotShape::Lines {
-            x: "CPU cycles a switch",
-            y: "% more than with equal ones",
-            lines: vec![Line {
-                name: "unique".into(),
-                points: points.collect(),
-            }],
-            level: None,
-        },
-    });
-    let (cheapest, dearest) = (&rows[0], &rows[rows.len() - 1]);
-    findings.claims.push(
-        Claim::source(
-            "003-a",
-            "Where a switch takes longer than 0.35 us the loss is even greater",
-            "below figure 11",
-        )
-        .is(
-            Expect::MoreThan(more(&rows[1])),
-            more(dearest),
-            "% more time",
-        )
-        .note(format!(
-            "500 cycles a switch against 70 (0.35 us at 200 MHz); with 50 it is {:.0} %",
-            more(cheapest)
-        )),
-    );
-    findings.claims.push(
-        Claim::source("003-b", "A switch costs 50 to 500 CPU cycles, by RTOS", "above figure 11").beyond(
-            "a property of systems and processors, and an input here; the table shows the consequences",
-        ),
-    );
-    Ok(())
 }
 
 /// How switches and times of a cycle spread where the order of activations is drawn.

@@ -73,6 +73,7 @@ const FOUND: &[(&Experiment, &[(&str, ClaimVerdict)])] = {
                 ("003-g", Fitted),
                 ("003-h", Fitted),
                 ("003-p", Depends),
+                ("003-y", Depends),
             ],
         ),
         (

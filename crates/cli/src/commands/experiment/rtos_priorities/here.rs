@@ -2,6 +2,8 @@
 
 mod inversion;
 
+use std::cmp::Ordering;
+
 use console::{Failure, Progress, help};
 use event::Nanos;
 use measure::{Machine, Spread};
@@ -96,9 +98,36 @@ fn messages(
         ]);
     }
     findings.tables.push(table);
+    let longest = cases.iter().map(|case| case.longest).max();
+    findings.notes.extend(longest.and_then(kept_for_others));
     let [equal, unique] = &cases;
     findings.claims.extend(claims(equal, unique));
     Ok(())
+}
+
+/// Whether what the kernel keeps for threads that are not of real time is as long as the longest message was
+/// under way. Nothing if it keeps nothing, or does not say.
+fn kept_for_others(longest: Nanos) -> Option<String> {
+    let read = |name: &str| {
+        let text = std::fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?;
+        text.trim().parse::<u64>().ok().map(Nanos::from_micros)
+    };
+    let (period, runtime) = (read("sched_rt_period_us")?, read("sched_rt_runtime_us")?);
+    let kept = Nanos(period.0.checked_sub(runtime.0)?);
+    explained(longest, period, kept)
+}
+
+fn explained(longest: Nanos, period: Nanos, kept: Nanos) -> Option<String> {
+    let explains = match longest.cmp(&kept) {
+        Ordering::Greater => "which is shorter: something else held it up, too",
+        _ => "for which a message that is under way then waits",
+    };
+    (kept > Nanos::ZERO).then(|| {
+        format!(
+            "This machine: the longest message of all was under way for {longest}. Of each {period} the \
+             kernel keeps {kept} for other threads than those of real time (sched_rt_runtime_us), {explains}."
+        )
+    })
 }
 
 impl CaseTimes {
@@ -179,6 +208,9 @@ mod tests {
         measured(&effort, &mut findings).unwrap_or_else(|failure| panic!("{}", failure.text()));
         match findings.notes.as_slice() {
             [] => assert_eq!((findings.tables.len(), findings.claims.len()), (2, 5)),
+            [note] if note.contains("sched_rt_runtime_us") => {
+                assert_eq!((findings.tables.len(), findings.claims.len()), (2, 5));
+            }
             [note] => {
                 assert!(
                     note.contains("SCHED_FIFO") && findings.claims.is_empty(),
@@ -187,5 +219,18 @@ mod tests {
             }
             more => panic!("{more:?}"),
         }
+    }
+
+    /// Goal: the kernel's share for others explains the longest way only if it is as long. Method: a way
+    /// that is shorter, one that is longer, and a kernel that keeps nothing.
+    #[test]
+    fn a_share_explains_what_is_no_longer() {
+        let of = |longest, kept| {
+            let (longest, kept) = (Nanos::from_millis(longest), Nanos::from_millis(kept));
+            explained(longest, Nanos::from_millis(1_000), kept)
+        };
+        assert!(of(46, 50).is_some_and(|note| note.contains("then waits.")));
+        assert!(of(51, 50).is_some_and(|note| note.contains("is shorter")));
+        assert_eq!(of(46, 0), None);
     }
 }

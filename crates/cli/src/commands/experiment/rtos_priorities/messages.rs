@@ -19,6 +19,14 @@ use crate::commands::experiment::timeline::{Stint, stints};
 pub(super) enum PriorityCase {
     /// All the same: the article's case 1.
     Equal,
+    /// Two levels: A above the others.
+    AboveTwo,
+    /// Three: A, B, the others.
+    AboveThree,
+    /// Two, and D, which sends, below all that receive.
+    BelowTwo,
+    /// Three, and D below all that receive.
+    BelowThree,
     /// Each its own: case 2.
     Unique,
     /// As case 2, but no thread preempts D.
@@ -26,8 +34,12 @@ pub(super) enum PriorityCase {
 }
 
 impl PriorityCase {
-    pub(super) const ALL: [PriorityCase; 3] = [
+    pub(super) const ALL: [PriorityCase; 7] = [
         PriorityCase::Equal,
+        PriorityCase::AboveTwo,
+        PriorityCase::AboveThree,
+        PriorityCase::BelowTwo,
+        PriorityCase::BelowThree,
         PriorityCase::Unique,
         PriorityCase::Threshold,
     ];
@@ -35,6 +47,10 @@ impl PriorityCase {
     pub(super) fn name(self) -> &'static str {
         match self {
             PriorityCase::Equal => "equal",
+            PriorityCase::AboveTwo => "two: A, BCD",
+            PriorityCase::AboveThree => "three: A, B, CD",
+            PriorityCase::BelowTwo => "two: ABC, D",
+            PriorityCase::BelowThree => "three: A, BC, D",
             PriorityCase::Unique => "unique",
             PriorityCase::Threshold => "unique, D with threshold 1",
         }
@@ -42,9 +58,17 @@ impl PriorityCase {
 
     /// Of thread 0 to 3: A, B, C, D.
     fn attr(self, thread: usize) -> Attr {
-        let own = thread as u8 + 1;
+        // Of A to D; the lowest number goes first.
+        let priorities = match self {
+            PriorityCase::Equal => [4, 4, 4, 4],
+            PriorityCase::AboveTwo => [1, 4, 4, 4],
+            PriorityCase::AboveThree => [1, 2, 4, 4],
+            PriorityCase::BelowTwo => [1, 1, 1, 4],
+            PriorityCase::BelowThree => [1, 2, 2, 4],
+            PriorityCase::Unique | PriorityCase::Threshold => [1, 2, 3, 4],
+        };
         Attr {
-            priority: if self == PriorityCase::Equal { 4 } else { own },
+            priority: priorities[thread],
             threshold: (self == PriorityCase::Threshold && thread == D).then_some(1),
             ..Attr::default()
         }

@@ -1,4 +1,4 @@
-//! The rest of the article: inheritance, and slices by percentages.
+//! The article on inheritance.
 
 use console::Failure;
 use event::Nanos;
@@ -7,7 +7,7 @@ use sim::scenario::{Forever, Phase, Repeat, Scenario};
 
 use crate::commands::experiment::chosen::{ChosenValue, ValueUnit};
 use crate::commands::experiment::claim::{Claim, Expect};
-use crate::commands::experiment::findings::{Cell, Findings, Table};
+use crate::commands::experiment::findings::{Findings, Table};
 use crate::commands::experiment::lab::{self, Effort};
 
 /// How long the high thread waits for the lock.
@@ -138,65 +138,4 @@ fn on_mcu(mut scenario: Scenario) -> Scenario {
         thread.priority = 31 - thread.priority;
     }
     scenario
-}
-
-/// The article's block is of 1000 cycles at 200 MHz.
-const CYCLE: f64 = 5.0;
-const SHARES: [(&str, u8, f64); 4] = [
-    ("A", 25, 250.0),
-    ("B", 10, 100.0),
-    ("C", 10, 100.0),
-    ("D", 55, 550.0),
-];
-
-pub(super) fn percentages(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
-    let threads = SHARES.map(|(name, percent, _)| {
-        format!(
-            "[[thread]]\nname = '{name}'\npriority = 4\npercent = {percent}\nrepeat = 'forever'\n\
-             phases = [{{ work = '1 ms' }}]\n"
-        )
-    });
-    let text = format!(
-        "about = 'shares of a block'\nmachine = 'ideal-1'\npolicy = 'rtos'\nuntil = '1 ms'\n{}",
-        threads.concat()
-    );
-    let scenario = Scenario::parse("percentages", &text);
-    let scenario = scenario.map_err(|error| Failure::failed(error.to_string()))?;
-    let ran = lab::run(&scenario, "rtos", effort.seed)?;
-    let all = lab::runs(&ran.report);
-    let mut table = Table::new(
-        "Shares of a block of 1000 cycles at 200 MHz, on ideal-1",
-        [
-            "thread",
-            "percent",
-            "cycles at a time, article",
-            "cycles at a time",
-        ],
-    );
-    let mut wrong = 0.0;
-    for (task, (name, percent, cycles)) in (0u32..).zip(SHARES) {
-        let turns = all.iter().filter(|run| run.task == task);
-        // The last turn may have been cut off by the end.
-        let turns: Vec<f64> = turns.map(|run| run.length().0 as f64 / CYCLE).collect();
-        let full = &turns[..turns.len().saturating_sub(1)];
-        wrong += full.iter().filter(|&&turn| turn != cycles).count() as f64;
-        wrong += f64::from(u8::from(full.is_empty()));
-        table.row([
-            name.into(),
-            u64::from(percent).into(),
-            cycles.into(),
-            Cell::Number(lab::mean(full)),
-        ]);
-    }
-    findings.tables.push(table);
-    findings.claims.push(
-        Claim::source(
-            "003-s",
-            "Percentages deal a block of 1000 cycles out: 250, 100, 100, 550, and again",
-            "Time Slicing, example",
-        )
-        .is(Expect::Exactly(0.0), wrong, "turns of another length")
-        .note("switches cost nothing here; with 70 cycles each they would be 28 % of the block"),
-    );
-    Ok(())
 }
