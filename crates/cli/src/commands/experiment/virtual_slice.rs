@@ -3,6 +3,7 @@
 mod example;
 mod game;
 mod literal;
+mod statements;
 
 pub(super) use game::{GAME_WORK, game_and_build};
 
@@ -22,7 +23,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             are chosen, since the article has none. A frame counts when it is done, a period of the audio \
             is missed when it is not over 5 ms after it began. A virtual slice is how far a task's virtual \
             time is ahead of the least one, task_vruntime − min_vruntime, and at least 1 ms. The article \
-            gives neither tick nor promises: the game is run with others, too.",
+            gives neither tick nor promises: the game is run with others, too. At last the same with one \
+            task more, which sleeps twenty times before it computes for long.",
     machine: "ideal-1, ryzen-5800x",
     policy: "uniform-slice, uniform-slice-least, virtual-slice, rustland-pre333, rustland-333, \
              rustland-333-capped, eevdf-6.6",
@@ -67,6 +69,12 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
         ExperimentPart {
             run: game::run,
             values: game::VALUES,
+            seeds: 9,
+            is_varied_quickly: false,
+        },
+        ExperimentPart {
+            run: statements::run,
+            values: statements::VALUES,
             seeds: 9,
             is_varied_quickly: false,
         },

@@ -85,8 +85,9 @@ fn claim_of(wait: NaiveWait, report: &BesideReport) -> Option<Claim> {
     }
 }
 
-/// The claims about the barrier, of a round's length by threads for each CPU and wait.
-fn claims_of_barrier(took: impl Fn(usize, NaiveWait) -> f64) -> [Claim; 3] {
+/// The claims about the barrier, of a round's length by threads for each CPU and wait: those in which more
+/// threads than CPUs are the point. Where each thread needs a CPU, whatever else runs decides.
+fn claims_of_barrier(took: impl Fn(usize, NaiveWait) -> f64) -> [Claim; 2] {
     let gain = |wait| took(4, NaiveWait::Spin) / took(4, wait);
     [
         Claim::source(
@@ -100,17 +101,6 @@ fn claims_of_barrier(took: impl Fn(usize, NaiveWait) -> f64) -> [Claim; 3] {
             "times as fast as spinning",
         )
         .note("four threads for each CPU, free"),
-        Claim::source(
-            "002-ya",
-            "Polling is faster than waking by a futex where every thread has a CPU",
-            "So, why not sleep in the kernel; on this machine",
-        )
-        .is(
-            Expect::LessThan(took(1, NaiveWait::Park)),
-            took(1, NaiveWait::Spin),
-            "times the ideal, a round",
-        )
-        .note("one thread for each CPU, free"),
         Claim::source(
             "002-ub",
             "With more threads than CPUs KMP_BLOCKTIME=0 is worth an experiment",
@@ -198,7 +188,7 @@ mod tests {
                 .all(|it| it.holds_here() == Some(false))
         );
         let polls = |crowd, wait| match (crowd, wait) {
-            (4, NaiveWait::Spin | NaiveWait::BLOCKTIME) | (1, NaiveWait::Park) => 2.0,
+            (4, NaiveWait::Spin | NaiveWait::BLOCKTIME) => 2.0,
             _ => 1.0,
         };
         assert!(

@@ -70,8 +70,8 @@ const POLICIES: [&str; 7] = [
     "rustland-333-capped",
     "eevdf-6.6",
 ];
-const BEFORE: &str = "rustland-pre333";
-const MERGED: &str = "rustland-333";
+pub(super) const BEFORE: &str = "rustland-pre333";
+pub(super) const MERGED: &str = "rustland-333";
 
 /// What was only chosen here. The tick, the promises and the uniform slice are varied in every run.
 pub(super) const VALUES: &[&ChosenValue] = &[&LEAST, &GAME_WORK, &BURST, &CROWD];
@@ -111,7 +111,7 @@ const CROWD: ChosenValue = ChosenValue {
 
 /// The time between two ticks, by which the kernel sees that a slice is over: the machine's, that of a kernel
 /// for desktops, and one at which slices end about where they should.
-const TICKS: [Option<Nanos>; 3] = [
+pub(super) const TICKS: [Option<Nanos>; 3] = [
     None,
     Some(Nanos::from_millis(1)),
     Some(Nanos::from_micros(100)),
@@ -374,7 +374,7 @@ fn show_ticks(games: &Games, findings: &mut Findings) {
     findings.tables.push(table);
 }
 
-fn tick_of(tick: Option<Nanos>) -> Nanos {
+pub(super) fn tick_of(tick: Option<Nanos>) -> Nanos {
     tick.unwrap_or_else(|| lab::machine("ryzen-5800x").kernel.tick)
 }
 
@@ -485,7 +485,7 @@ fn before_and_after(tick: Option<Nanos>) -> [Setting; 2] {
 }
 
 /// The claim with each tick: what is expected with it, and what was measured.
-fn by_tick(
+pub(super) fn by_tick(
     claim: Claim,
     unit: &'static str,
     measured: impl Fn(Option<Nanos>) -> (Expect, f64),
