@@ -19,10 +19,12 @@ from ._calls import (
     topology,
     what_if,
 )
+from ._compare import Changes, compare
 from ._fleet import DataSet, Failure, fleet, sweep
 from ._native import Error, FailedError, InputError, Table, __version__
 
 __all__ = [
+    "Changes",
     "DataSet",
     "Diagnosis",
     "Error",
@@ -35,6 +37,7 @@ __all__ = [
     "Topology",
     "WhatIf",
     "__version__",
+    "compare",
     "diagnose",
     "experiment",
     "fleet",

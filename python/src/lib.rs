@@ -5,6 +5,7 @@
 //! Ctrl-C is heard (`apart`).
 
 mod apart;
+mod compare;
 mod parts;
 mod plans;
 mod set;
@@ -159,6 +160,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(command, module)?)?;
     module.add_function(wrap_pyfunction!(labels_of, module)?)?;
+    module.add_function(wrap_pyfunction!(compare::compare, module)?)?;
     module.add_function(wrap_pyfunction!(main, module)?)?;
     module.add_function(wrap_pyfunction!(parts::part_of_files, module)?)?;
     module.add_function(wrap_pyfunction!(parts::part_of_bytes, module)?)?;

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -58,6 +61,52 @@ def test_a_fleet_has_labels_and_failures(made_fleet: Path, tmp_path: Path) -> No
         assert by_pattern["traces"].to_pydict() == traces.to_pydict()
 
 
+def test_builds_are_compared(made_fleet: Path, tmp_path: Path) -> None:
+    """Goal: a comparison is the command's, from paths and from open data sets, and its rows are those of the file
+    that it writes. Method: two builds of 150 traces each, means against a query over all rows; mistakes.
+    """
+    with paceline.fleet(made_fleet, labels="{device}/{build}/", progress=False) as data_set:
+        out, report = tmp_path / "changes.parquet", tmp_path / "changes.html"
+        found = paceline.compare(data_set, builds=("1.0", "2.0"), draws=200, out=out, report=report)
+        assert found.traces == (150, 150)
+        assert found.grew + found.shrank + found.same + found.few == found.table.num_rows > 0
+        assert found.table.units["change_ns"] == "ns" and "interval" in found.table.meanings["low_ns"]
+        changes = pyarrow.table(found.table)
+        assert duckdb.sql(f"FROM '{out}'").fetchall() == duckdb.sql("FROM changes").fetchall()
+        assert report.read_text().startswith("<!DOCTYPE html>")
+        row = duckdb.sql("FROM changes WHERE what = 'cause' AND verdict != 'few' ORDER BY waits_a DESC LIMIT 1")
+        told = dict(zip(row.columns, row.fetchall()[0]))
+        waits, causes = data_set["waits"], data_set["causes"]
+        chosen = "wait_group = $group AND build = $build AND process IS NOT DISTINCT FROM $process AND kind = $wait"
+        for side, build in (("a", "1.0"), ("b", "2.0")):
+            named = {
+                "group": told["wait_group"],
+                "build": build,
+                "process": told["process"],
+                "wait": told["wait_kind"],
+            }
+            [(ns, count)] = duckdb.execute(
+                f"""WITH chosen AS (SELECT trace, wait FROM waits WHERE {chosen})
+                SELECT (SELECT sum(cause_ns) FROM causes JOIN chosen USING (trace, wait)
+                        WHERE kind = $kind AND role IS NOT DISTINCT FROM $who), (SELECT count(*) FROM chosen)""",
+                {**named, "kind": told["kind"], "who": told["who"]},
+            ).fetchall()
+            assert told[f"waits_{side}"] == count
+            assert told[f"{side}_ns"] == pytest.approx(ns / count, rel=1e-12)
+        again = paceline.compare(data_set.path, data_set.path, builds=("1.0", "2.0"), draws=200)
+        assert pyarrow.table(again.table).equals(changes)
+        with pytest.raises(paceline.InputError, match="there are: 1.0, 2.0"):
+            paceline.compare(data_set, builds=("1.0", "3.0"))
+        with pytest.raises(paceline.InputError, match="two builds"):
+            paceline.compare(data_set)
+        with pytest.raises(paceline.InputError, match="100 to 20000"):
+            paceline.compare(data_set, builds=("1.0", "2.0"), draws=1)
+        with pytest.raises(paceline.InputError, match="not negative"):
+            paceline.compare(data_set, builds=("1.0", "2.0"), seed=-1)
+    with pytest.raises(paceline.InputError, match="no data set of traces"):
+        paceline.compare(made_fleet, tmp_path)
+
+
 def test_addresses_are_fetched(traces: Path, tmp_path: Path) -> None:
     """Goal: traces at an address have the rows of files. Method: fsspec's own addresses of files."""
     pytest.importorskip("fsspec")
@@ -96,8 +145,13 @@ def test_the_guide_says_what_happens(tmp_path: Path) -> None:
                 arguments = re.findall(r"'([^']*)'|(\S+)", command)
                 line = [quoted or plain for quoted, plain in arguments][1:]
                 printed, failed = paceline._native.command(line)
-                assert failed is None and printed
+                # Of a comparison something that grew is a result.
+                assert printed and (failed is None or "grew beyond chance" in failed[1])
                 ran += 1
+        elif language == "sh" and text.startswith("for "):
+            paths = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+            subprocess.run(["sh", "-ec", text], check=True, env={**os.environ, "PATH": paths})
+            ran += 1
         elif language == "sql":
             last = table(text)
         elif language == "text" and last:

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use console::{Failure, OnJobs, output};
-use fleet::{Labels, TraceOptions, Unit, unit_of_source};
+use fleet::{Changes, CompareOptions, Labels, Side, TraceOptions, Unit, unit_of_source};
 
 use crate::commands;
 pub use crate::commands::fleets::plan::{Refusal, SweepPlan, fleet_made_with, missing_traces};
@@ -47,6 +47,23 @@ pub fn trace_bytes(
     options: &TraceOptions,
 ) -> Result<Unit, Refusal> {
     trace_source(bytes, name, labels, bytes.len() as u64, options)
+}
+
+/// Two fleets compared, as `paceline fleet compare` does; `out` and `report` are the files that it writes.
+///
+/// # Errors
+/// Those of [`fleet::compare`]; if a file cannot be written.
+pub fn compare(
+    sides: &[Side; 2],
+    options: &CompareOptions,
+    out: Option<&Path>,
+    report: Option<&Path>,
+) -> Result<Changes, Refusal> {
+    Ok(commands::fleets::compare::written(
+        sides,
+        options,
+        (out, report),
+    )?)
 }
 
 fn trace_source(

@@ -3,7 +3,7 @@
 //! [`traces`] and [`points`] are the two commands; [`summary`] is what both say in the end. [`compare`] is
 //! what `fleet` does with data sets that are there.
 
-mod compare;
+pub(crate) mod compare;
 pub(crate) mod plan;
 mod points;
 mod summary;

@@ -127,7 +127,6 @@ struct Compared<'a> {
 
 pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     let (out, report) = (arguments.out.as_deref(), arguments.report.as_deref());
-    output::check_files(&[], &[("--out", out), ("--report", report)])?;
     let b = arguments.b.as_ref().unwrap_or(&arguments.a);
     let side = |path: &PathBuf, at: usize| Side {
         path: path.clone(),
@@ -139,18 +138,12 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
         draws: arguments.draws,
         seed: arguments.seed,
     };
-    let changes = fleet::compare(&sides[0], &sides[1], &options).map_err(failure)?;
+    let changes = written(&sides, &options, (out, report))?;
     let compared = Compared {
         sides: &sides,
         device: options.device.as_deref(),
         changes: &changes,
     };
-    if let Some(out) = out {
-        changes.write(out).map_err(failure)?;
-    }
-    if let Some(report) = report {
-        page::write(report, &compared)?;
-    }
     if arguments.json {
         output::print_json(&compared.json(out, report))?;
     } else {
@@ -166,6 +159,28 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
         "waits, causes or inversions grew beyond chance: in {}",
         names.join(", ")
     )))
+}
+
+/// Compares two fleets, and writes the table and the page that are asked for.
+pub(crate) fn written(
+    sides: &[Side; 2],
+    options: &CompareOptions,
+    (out, report): (Option<&Path>, Option<&Path>),
+) -> Result<Changes, Failure> {
+    output::check_files(&[], &[("--out", out), ("--report", report)])?;
+    let changes = fleet::compare(&sides[0], &sides[1], options).map_err(failure)?;
+    if let Some(out) = out {
+        changes.write(out).map_err(failure)?;
+    }
+    if let Some(report) = report {
+        let compared = Compared {
+            sides,
+            device: options.device.as_deref(),
+            changes: &changes,
+        };
+        page::write(report, &compared)?;
+    }
+    Ok(changes)
 }
 
 impl Compared<'_> {
