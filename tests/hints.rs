@@ -221,12 +221,16 @@ fn crowd() {
     for _ in 0..THREADS / AT_ONCE {
         let together = std::sync::Barrier::new(AT_ONCE);
         std::thread::scope(|threads| {
-            for _ in 0..AT_ONCE {
+            let begun = (0..AT_ONCE).map(|_| {
                 threads.spawn(|| {
                     let job = heard.js.job("job").run(|_| 1);
                     together.wait();
                     assert_eq!(job.wait(), 1);
-                });
+                })
+            });
+            // A scope ends before its threads have given back what they had; a join waits for that.
+            for thread in begun.collect::<Vec<_>>() {
+                thread.join().unwrap();
             }
         });
     }

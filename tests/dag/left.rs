@@ -119,7 +119,10 @@ impl Case {
             panics: *random.pick(&[0, 0, 10]),
             lanes: *random.pick(&[0, 40]),
             theme,
-            items: *random.pick(&[9, 40]),
+            items: match theme {
+                Theme::Crew => 4,
+                _ => *random.pick(&[9, 40]),
+            },
         };
         let mut config = world_of(&mut random, seed);
         if random.chance(70) {
@@ -131,6 +134,11 @@ impl Case {
         let mut shape = shape_of(&mut random, workers, Ending::Left);
         if random.chance(50) {
             shape.policy = *random.pick(&[WaitPolicy::Active, PATIENT]);
+        }
+        if theme == Theme::Crew {
+            // A thread that comes to the range is held back there until another one has done the rest.
+            config = with_late_steps(&mut random, config);
+            config.perturb.delay_one_in = *random.pick(&[8, 16, 32]);
         }
         if theme == Theme::Batch {
             // Only workers that spin can miss it, and only the log shows it.
@@ -180,7 +188,7 @@ fn programs_left_to_the_workers() {
             Theme::None,
             Theme::None,
             Theme::Range,
-            Theme::Range,
+            Theme::Crew,
             Theme::Event,
             Theme::Batch,
         ];

@@ -169,7 +169,13 @@ fn is_found_in<D: Defect>(
 #[test]
 fn a_sound_platform_is_not_accused() {
     assert_eq!(find::<Sound>(100, |seed| Case::of(seed, true)), None);
-    for theme in [Theme::None, Theme::Range, Theme::Event, Theme::Batch] {
+    for theme in [
+        Theme::None,
+        Theme::Range,
+        Theme::Crew,
+        Theme::Event,
+        Theme::Batch,
+    ] {
         assert_eq!(find::<Sound>(300, |seed| Case::left(seed, theme)), None);
     }
 }
@@ -221,7 +227,7 @@ fn a_vain_join_that_is_not_announced_is_found() {
     is_missed::<JoinsInVain>(
         "a_vain_join_that_is_not_announced_is_found",
         "the end of a range that a thread joined in vain, unannounced",
-        Theme::Range,
+        Theme::Crew,
     );
 }
 

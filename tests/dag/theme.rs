@@ -10,6 +10,8 @@ pub(crate) enum Theme {
     /// A range. Half of the nodes follow it, and threads wait for it before they end: the last member of
     /// its crew may be a thread that then calls nothing any more.
     Range,
+    /// The same with few items: the threads come when the last one is being worked on, and leave at once.
+    Crew,
     /// An event and its owner, which works on after it has completed the event. Half of the nodes follow the
     /// owner, and bodies wait for the event: spares come, and leave while the owner still works.
     Event,
@@ -34,7 +36,7 @@ impl Theme {
     pub(super) fn nodes(self) -> usize {
         match self {
             Theme::None => 0,
-            Theme::Range => 1,
+            Theme::Range | Theme::Crew => 1,
             Theme::Event => 2,
             Theme::Batch => BATCH.len(),
         }
@@ -46,7 +48,7 @@ impl Generator<'_> {
     pub(super) fn begin(&mut self, theme: Theme) {
         match theme {
             Theme::None => {}
-            Theme::Range => {
+            Theme::Range | Theme::Crew => {
                 self.add_range();
                 self.take_rank(0, 0);
             }
@@ -86,7 +88,7 @@ impl Generator<'_> {
         match theme {
             Theme::None => return,
             Theme::Batch => return self.work_in_batch(),
-            Theme::Range | Theme::Event => {}
+            Theme::Range | Theme::Crew | Theme::Event => {}
         }
         for node in first..self.plan.nodes.len() {
             if self.random.chance(50) {
@@ -100,13 +102,14 @@ impl Generator<'_> {
         let work = *self.random.pick(&WORK);
         match theme {
             Theme::None | Theme::Batch => {}
-            Theme::Range => {
-                let only_makes = self.random.chance(50);
+            Theme::Range | Theme::Crew => {
+                let all = theme == Theme::Crew;
+                let only_makes = all || self.random.chance(50);
                 for thread in &mut self.plan.threads {
                     if only_makes {
                         thread.retain(Action::makes_or_ends);
                     }
-                    if self.random.chance(80) {
+                    if all || self.random.chance(80) {
                         thread.extend([Action::Work(work), Action::Wait(0)]);
                     }
                 }

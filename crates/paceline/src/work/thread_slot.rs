@@ -63,9 +63,6 @@ pub(crate) struct ThreadSlot<P: Platform> {
     pub(crate) waits_for: P::AtomicU64,
     /// How long that wait lasts at most: a wait that ends by itself is no part of a deadlock.
     pub(crate) waits_until: P::AtomicU64,
-    /// 1 while the thread waits in the middle of a job of a scope, or of one underneath another. Written by
-    /// the owner, as long as lanes are used, and read by raises.
-    pub(crate) waits_in_part: P::AtomicU32,
     /// When the last wake-up was sent here. `woken_from`: the CPU it was sent from (+1; 0 unknown). The waker
     /// writes them before it unparks, and the owner reads them after.
     pub(crate) woken_at: P::AtomicU64,
@@ -79,6 +76,9 @@ pub(crate) struct ThreadSlot<P: Platform> {
     pub(crate) flag: P::AtomicU32,
     /// What the thread says about itself.
     pub(super) posted: Posted<P>,
+    /// 1 while the thread waits in the middle of a job of a scope, or of one underneath another. Written by
+    /// the owner, as long as lanes are used, and read by raises.
+    pub(crate) waits_in_part: P::AtomicU32,
     pub(crate) counters: Padded<Counters<P>>,
     pub(crate) own: Padded<P::Cell<Own>>,
 }
@@ -173,13 +173,13 @@ impl<P: Platform> ThreadSlot<P> {
             parker: platform.parker(),
             waits_for: P::AtomicU64::new(0),
             waits_until: P::AtomicU64::new(0),
-            waits_in_part: P::AtomicU32::new(0),
             woken_at: P::AtomicU64::new(0),
             woken_from: P::AtomicU32::new(0),
             words: WorkerWords::new(),
             cpu: Padded(P::on_own_lines(|| P::AtomicU32::new(0))),
             flag: P::AtomicU32::new(0),
             posted: Posted::new(),
+            waits_in_part: P::AtomicU32::new(0),
             counters: Padded(P::on_own_lines(Counters::new)),
             own: Padded(P::Cell::new(Own {
                 graph: GraphLocal::new(),
