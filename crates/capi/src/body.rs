@@ -170,6 +170,7 @@ impl<F> BodyParts<F> {
     ///
     /// # Safety
     /// `data` has `data_size` bytes if that is not zero.
+    #[inline]
     pub(crate) unsafe fn bind(
         mut self,
         system: &'static pl_system,
@@ -212,6 +213,7 @@ impl<F> BodyParts<F> {
         unsafe { std::ptr::copy_nonoverlapping(from, to, self.data_size) };
     }
 
+    #[inline]
     fn bound<D: BodyData>(&mut self, system: &'static pl_system, data: D) -> Answer<Bound<F, D>> {
         let function = self.function.take();
         Ok(Bound {

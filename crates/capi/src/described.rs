@@ -27,6 +27,7 @@ const LONGEST: usize = 4096;
 ///
 /// # Safety
 /// `description` is null, or points to as many bytes as its first field says if that is at most [`LONGEST`].
+#[inline]
 pub(crate) unsafe fn read<T: Described>(description: *const T) -> Answer<T> {
     let name = T::NAME;
     if description.is_null() {
@@ -39,6 +40,21 @@ pub(crate) unsafe fn read<T: Described>(description: *const T) -> Answer<T> {
             "the {name} says that it has {size} bytes: set its field size to sizeof({name})"
         )));
     }
+    if size == size_of::<T>() {
+        // SAFETY: the whole is there, and what a program puts there is valid ([`Described`]).
+        return Ok(unsafe { description.read_unaligned() });
+    }
+    // SAFETY: the caller's promise.
+    unsafe { read_of_other_version(description, size) }
+}
+
+/// Copies a description of a program that was compiled with an older or a newer header.
+///
+/// # Safety
+/// `description` points to `size` bytes.
+#[cold]
+unsafe fn read_of_other_version<T: Described>(description: *const T, size: usize) -> Answer<T> {
+    let name = T::NAME;
     let mut value = MaybeUninit::<T>::zeroed();
     let known = size.min(size_of::<T>());
     // SAFETY: as many bytes are there, and fit.

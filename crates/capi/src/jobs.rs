@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_void};
 
-use paceline::{CancelToken, Lane, NewJob, ThreadPin};
+use paceline::{CancelToken, Lane, Name, NewJob, ThreadPin};
 
 use crate::body::{BodyData, BodyParts, Bound, JobFunction, Taker, pl_body, pl_release};
 use crate::described::{Described, array, must_be, put, read};
@@ -110,12 +110,37 @@ pub(crate) struct Common<'d> {
 impl<'d> Common<'d> {
     /// # Safety
     /// `name` is null, or ends with a zero byte.
+    #[inline]
     pub(crate) unsafe fn begin(&self, system: &'static pl_system) -> Answer<NewJob<'d, 'static>> {
         let js = system.js()?;
         // SAFETY: the caller's promise.
         let name = unsafe { name_of(self.name, self.unnamed) }?;
+        let mut job = js.job(name.as_str());
+        if self.says_more() {
+            job = self.told_more(system, name)?;
+        }
+        for &before in self.after {
+            // A job may wait for nothing, so that an array can have gaps.
+            if before != 0 {
+                job = job.after(system.id(before)?);
+            }
+        }
+        Ok(job)
+    }
+
+    /// Whether there is more than a name and jobs to wait for.
+    #[inline]
+    fn says_more(&self) -> bool {
+        let numbers = self.frame | self.group | u64::from(self.lane);
+        numbers != 0 || self.is_quiet || self.token.is_some() || self.pin.is_some()
+    }
+
+    /// The job with all but those it waits for. It stands apart, so that plain jobs are described in place:
+    /// each step here moves a description of some hundred bytes.
+    #[inline(never)]
+    fn told_more(&self, system: &'static pl_system, name: Name) -> Answer<NewJob<'d, 'static>> {
         let mut job = match self.frame {
-            0 => js.job(name.as_str()),
+            0 => system.js()?.job(name.as_str()),
             frame => in_frame(system, frame, |frame| frame.job(name.as_str()))?,
         };
         if self.group != 0 {
@@ -134,12 +159,6 @@ impl<'d> Common<'d> {
         if let Some(pin) = self.pin {
             job = job.pinned_to(pin);
         }
-        for &before in self.after {
-            // A job may wait for nothing, so that an array can have gaps.
-            if before != 0 {
-                job = job.after(system.id(before)?);
-            }
-        }
         Ok(job)
     }
 }
@@ -152,10 +171,13 @@ struct Scheduled<'d> {
 }
 
 impl Taker<JobFunction> for Scheduled<'_> {
+    #[inline]
     fn take<D: BodyData>(self, bound: Bound<JobFunction, D>) -> Answer<pl_status> {
         let id = self.job.try_schedule(move |cx| bound.run(cx))?;
-        // SAFETY: `out` is null or may be written to, as pl_schedule demands.
-        unsafe { put(self.out, self.system.js()?.id_to_bits(id)) };
+        if !self.out.is_null() {
+            // SAFETY: `out` may be written to, as pl_schedule demands.
+            unsafe { put(self.out, self.system.js()?.id_to_bits(id)) };
+        }
         Ok(pl_status::PL_OK)
     }
 }

@@ -4,7 +4,7 @@
 //! the same literal every frame, so each thread remembers what lay at an address: a hit is one comparison of
 //! the texts.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::ffi::c_char;
 
 use paceline::Name;
@@ -16,8 +16,8 @@ use crate::status::Answer;
 const REMEMBERED: usize = 64;
 
 thread_local! {
-    static RECENT: RefCell<[(usize, &'static str); REMEMBERED]> =
-        const { RefCell::new([(0, ""); REMEMBERED]) };
+    static RECENT: [Cell<(usize, &'static str)>; REMEMBERED] =
+        const { [const { Cell::new((0, "")) }; REMEMBERED] };
 }
 
 /// The name that C gives, or `unnamed`, if it gives none.
@@ -28,7 +28,7 @@ pub(crate) unsafe fn name_of(name: *const c_char, unnamed: &'static str) -> Answ
     let address = name as usize;
     // Literals are some bytes apart.
     let place = (address ^ address >> 6) % REMEMBERED;
-    let recent = RECENT.try_with(|recent| recent.borrow()[place]);
+    let recent = RECENT.try_with(|recent| recent[place].get());
     if let Ok((known, kept)) = recent
         && known == address
         && known != 0
@@ -46,7 +46,7 @@ pub(crate) unsafe fn name_of(name: *const c_char, unnamed: &'static str) -> Answ
     let kept = Name::from(text.to_owned());
     // A longer text is kept cut, and is not remembered; a thread that is ending remembers nothing.
     if kept.as_str() == text {
-        let _ = RECENT.try_with(|recent| recent.borrow_mut()[place] = (address, kept.as_str()));
+        let _ = RECENT.try_with(|recent| recent[place].set((address, kept.as_str())));
     }
     Ok(kept)
 }

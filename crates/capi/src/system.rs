@@ -68,6 +68,7 @@ const ENDED: u32 = 0x656e_6465;
 unsafe impl Sync for pl_system {}
 
 impl pl_system {
+    #[inline]
     pub(crate) fn js(&'static self) -> Answer<&'static JobSystem> {
         // Acquire: pairs with the Release in `pl_system_destroy`, after which nothing of it is touched.
         if self.state.load(Ordering::Acquire) == ENDED {
@@ -98,6 +99,7 @@ impl pl_system {
 ///
 /// # Safety
 /// `system` is null, or was made by `pl_system_create`.
+#[inline]
 pub(crate) unsafe fn named(system: *const pl_system) -> Answer<&'static pl_system> {
     if system.is_null() {
         return Err(Refusal::invalid("the job system is a null pointer"));

@@ -11,13 +11,18 @@ pub type pl_token = u64;
 
 impl pl_system {
     /// The token with this number; none for zero.
+    #[inline]
     pub(crate) fn token(&'static self, token: pl_token) -> Answer<Option<CancelToken>> {
         self.js()?;
         if token == 0 {
             return Ok(None);
         }
+        self.made_token(token).map(Some)
+    }
+
+    fn made_token(&'static self, token: pl_token) -> Answer<CancelToken> {
         let known = lock(&self.tokens).by_number.get(&token).cloned();
-        known.map(Some).ok_or_else(|| {
+        known.ok_or_else(|| {
             Refusal::new(
                 pl_status::PL_UNKNOWN,
                 format!("{token} is not a token of this job system, or was destroyed"),
