@@ -5,8 +5,8 @@
 //! unfinished predecessors; from a job that runs to what its thread waits for in the middle of it; from a
 //! scope, and from a job that has opened one, to the scope's jobs. The latter have no list. Those that are
 //! ready are found in the queues. Those that are held back find the scope's flags when they become ready
-//! (`Graph::lane_of`), and so do those that run, when they next wait. Those that run and wait already are
-//! found by their threads, which have said so.
+//! (`Graph::lane_of`), and so do those that run, when they next wait. Not raised is what a job of a scope,
+//! which runs on another thread, was waiting for already: no list leads from the scope to it.
 //!
 //! A job that was raised says so in its flags, and a later raise to the same lane stops there. So each edge
 //! is crossed at most twice in its life, by whatever number of waits. What is added later is raised by the
@@ -24,7 +24,6 @@ use platform::{Atomic, Ordering, Platform};
 use super::Context;
 use crate::queues::Queue;
 use crate::store::{JobPhase, LaneFlags, Set, Slot, Ticket};
-use crate::work::thread_slot::ThreadSlot;
 
 /// One raise in progress.
 struct Raise<'c, 'a, P: Platform> {
@@ -43,17 +42,15 @@ struct Raise<'c, 'a, P: Platform> {
 impl<P: Platform> Context<'_, P> {
     /// This thread is going to wait for the job, and has said so in its slot. A look that does not wait,
     /// since its deadline has come, raises nothing.
-    ///
-    /// Returns whether the caller has to take back, when the wait has ended, that the thread waits in the
-    /// middle of a part of something.
     #[inline]
-    pub(crate) fn raise_awaited(&self, job: Ticket, deadline: Nanos) -> bool {
-        self.shared.lanes.are_used() && self.raise_awaited_until(job, deadline)
+    pub(crate) fn raise_awaited(&self, job: Ticket, deadline: Nanos) {
+        if self.shared.lanes.are_used() {
+            self.raise_awaited_until(job, deadline);
+        }
     }
 
     #[cold]
-    fn raise_awaited_until(&self, job: Ticket, deadline: Nanos) -> bool {
-        let is_first = self.says_that_it_is_part();
+    fn raise_awaited_until(&self, job: Ticket, deadline: Nanos) {
         if deadline == Nanos::MAX || self.shared.platform.now() < deadline {
             // SeqCst, partner: the fence of a thread that raises the job that this thread is in the middle
             // of: it sees what this thread waits for, or this thread is in that lane already.
@@ -62,22 +59,6 @@ impl<P: Platform> Context<'_, P> {
             let own = if runs_it { job } else { Ticket::NONE };
             self.raise(vec![job], self.lane(), own);
         }
-        is_first
-    }
-
-    /// If this thread is in the middle of a job of a scope, its slot says so from now on. Returns whether it
-    /// did not before: then this is the outermost such wait.
-    fn says_that_it_is_part(&self) -> bool {
-        let job = self.current_job();
-        // Relaxed, all of these: flags that do not change, the owner's word, and the fence of the caller.
-        let is_part =
-            |job| self.shared.slot(job).flags.load(Ordering::Relaxed) & Slot::<P>::IN_SCOPE != 0;
-        let said = self.thread.waits_in_part.load(Ordering::Relaxed) != 0;
-        let says = !said && !job.is_none() && is_part(job);
-        if says {
-            self.thread.waits_in_part.store(1, Ordering::Relaxed);
-        }
-        says
     }
 
     /// Raises jobs and what they wait for. `own`: the job that this thread is about to run.
@@ -114,16 +95,11 @@ impl<P: Platform> Context<'_, P> {
 
 impl<P: Platform> Raise<'_, '_, P> {
     fn run(&mut self) {
-        let mut known = 0;
-        loop {
-            while !self.next.is_empty() {
-                self.visit_next();
-            }
-            if self.wholes.len() == known {
-                break;
-            }
-            known = self.wholes.len();
-            self.find_parts();
+        while !self.next.is_empty() {
+            self.visit_next();
+        }
+        if !self.wholes.is_empty() {
+            self.raise_parts();
         }
         self.cx.resume_raised_yielders();
         self.cx.publish(Queue::Own, false);
@@ -198,78 +174,28 @@ impl<P: Platform> Raise<'_, '_, P> {
 
     /// The job that the runner of this one waits for in the middle of it is to be visited.
     fn visit_awaited_in(&mut self, job: Ticket, slot: &Slot<P>) {
-        // Relaxed, as for a deadlock check: the place was set to nowhere before the job was ready.
+        // Relaxed, both, as for a deadlock check: the place was set to nowhere before the job was ready.
         let thread = slot.place.load(Ordering::Relaxed) as usize;
-        if let Some(thread) = self.cx.shared.threads.find(thread)
-            && !slot.is_over(job)
-        {
-            self.visit_awaited_by(thread);
-        }
-    }
-
-    fn visit_awaited_by(&mut self, thread: &ThreadSlot<P>) {
-        // Relaxed: the fences decide.
+        let Some(thread) = self.cx.shared.threads.find(thread) else {
+            return;
+        };
         let awaited = Ticket(thread.waits_for.load(Ordering::Relaxed));
-        if !awaited.is_none() && self.cx.graph().slots.exists(awaited.index()) {
+        let is_known = !awaited.is_none() && self.cx.graph().slots.exists(awaited.index());
+        if is_known && !slot.is_over(job) {
             self.next.push(awaited);
         }
     }
 
-    /// The parts of raised jobs are to be visited.
-    fn find_parts(&mut self) {
-        self.find_waiting_parts();
-        self.find_queued_parts();
-    }
-
-    /// Those of which a thread is in the middle in a wait, and what threads wait for in the middle of loops.
-    fn find_waiting_parts(&mut self) {
-        let cx = self.cx;
-        let mut threads: Set<u32> = Set::default();
-        for thread in cx.shared.threads.iter() {
-            // Relaxed, both: the fences decide.
-            let waits = thread.waits_for.load(Ordering::Relaxed) != 0;
-            if !waits || thread.index == cx.thread.index {
-                continue;
-            }
-            if thread.waits_in_part.load(Ordering::Relaxed) != 0 {
-                threads.insert(thread.index, ());
-            }
-            let shared = thread.innermost_loop();
-            if cx.graph().slots.exists(shared.index())
-                && (self.wholes.contains_key(&shared) || self.is_part(shared))
-            {
-                self.visit_awaited_by(thread);
-            }
-        }
-        if threads.is_empty() {
-            return;
-        }
-        for (index, slot) in cx.graph().slots.iter() {
-            // Relaxed: a hint, which the state confirms.
-            if !threads.contains_key(&slot.place.load(Ordering::Relaxed)) {
-                continue;
-            }
-            // Acquire, partner: the CAS of the claim: whose the slot is, and the job's scope.
-            let word = slot.word(Ordering::Acquire);
-            let job = Ticket::new(index, word.generation);
-            if word.phase == JobPhase::Running && self.is_part(job) {
-                self.next.push(job);
-            }
-        }
-    }
-
-    /// Whether the job is one of a scope that was raised, or that a raised job has opened.
-    fn is_part(&self, job: Ticket) -> bool {
-        let graph = self.cx.graph();
-        graph.any_whole(job, |whole| self.wholes.contains_key(&whole))
-    }
-
-    /// Those that lie in the queues of lower lanes.
-    fn find_queued_parts(&mut self) {
+    /// Queues the tickets of lower lanes again whose jobs are parts of a job that was raised.
+    fn raise_parts(&mut self) {
         let (cx, lane) = (self.cx, self.lane);
         let mut parts = Vec::new();
         let mut look = |ticket: Ticket| {
-            if cx.graph().slots.exists(ticket.index()) && self.is_part(ticket) {
+            let is_part = |ticket| {
+                cx.graph()
+                    .any_whole(ticket, |whole| self.wholes.contains_key(&whole))
+            };
+            if cx.graph().slots.exists(ticket.index()) && is_part(ticket) {
                 parts.push(ticket);
             }
             false
@@ -291,6 +217,9 @@ impl<P: Platform> Raise<'_, '_, P> {
                 }
             }
         }
-        self.next.extend(parts);
+        self.next = parts;
+        while !self.next.is_empty() {
+            self.visit_next();
+        }
     }
 }
