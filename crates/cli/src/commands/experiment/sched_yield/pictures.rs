@@ -67,7 +67,7 @@ fn cpu(done: &[(BesideTrial, BesideReport)]) -> Plot {
         let named = THREADS.into_iter().zip(both).enumerate();
         named.map(|(kind, (thread, used))| PlotBar {
             name: format!("{}, {}: {thread}", trial.policy, trial.wait.name()),
-            value: used.unwrap_or_default().as_secs_f64(),
+            value: used.unwrap_or_default().as_secs_f64() * 1e3,
             kind,
         })
     });
@@ -76,7 +76,7 @@ fn cpu(done: &[(BesideTrial, BesideReport)]) -> Plot {
         title: "The CPU time of both: of the thread that computes, and of the one that waits"
             .into(),
         picture: PlotShape::Bars {
-            unit: "s",
+            unit: "ms",
             bars: bars.collect(),
         },
     }
