@@ -115,10 +115,11 @@ impl<'d> Common<'d> {
         let js = system.js()?;
         // SAFETY: the caller's promise.
         let name = unsafe { name_of(self.name, self.unnamed) }?;
-        let mut job = js.job(name.as_str());
-        if self.says_more() {
-            job = self.told_more(system, name)?;
-        }
+        let mut job = if self.says_more() {
+            self.told_more(system, name)?
+        } else {
+            js.job(name.as_str())
+        };
         for &before in self.after {
             // A job may wait for nothing, so that an array can have gaps.
             if before != 0 {
