@@ -6,6 +6,9 @@
 //! behind each part of a piece that is cut, the program does the job of each thread that waits just then.
 //! Where the recording has jobs, between two pieces, the program has these looks in their place. A job takes
 //! the time that such jobs took in the recording, in the median.
+//!
+//! Where a thread is woken as soon as a piece ends, it may have waited for the piece itself, and a part of
+//! that is of no use to it. Such wake-ups stay where they are.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,6 +17,9 @@ use event::Nanos;
 use sim::scenario::Segment;
 
 use crate::program::{Program, ProgramThread};
+
+/// Less work than this between the end of a piece and a wake-up is no job, but the piece's own end.
+const JOB_MIN: Nanos = Nanos::from_micros(20);
 
 /// The first words of the name of a piece, in the segments at its two ends.
 const WORDS: &str = "piece: ";
@@ -29,11 +35,16 @@ pub(crate) fn mark(name: &str) -> String {
 /// If there are none, or none with a job behind it that a thread waits for.
 pub(crate) fn cut(program: &mut Program, text: &str, parts: u32) -> Result<(), String> {
     let mut has_pieces = false;
+    let mut are_awaited = false;
     let mut said = Vec::new();
     for thread in &mut program.threads {
-        let pieces = Pieces::of(thread, text);
+        let mut pieces = Pieces::of(thread, text);
         has_pieces |= !pieces.all.is_empty();
-        let lengths = pieces.lengths();
+        let mut lengths = pieces.lengths();
+        let all = lengths.len();
+        lengths.retain(|_, (length, _)| *length >= JOB_MIN);
+        are_awaited |= lengths.len() < all;
+        pieces.jobs.retain(|job| lengths.contains_key(&job.waiter));
         if lengths.is_empty() {
             continue;
         }
@@ -48,6 +59,12 @@ pub(crate) fn cut(program: &mut Program, text: &str, parts: u32) -> Result<(), S
     }
     if !has_pieces {
         return Err(format!("cut: no slice has {text:?} in its name"));
+    }
+    if said.is_empty() && are_awaited {
+        return Err(format!(
+            "cut: a thread is woken as soon as slices with {text:?} in their names end, so the piece itself \
+             may be what is waited for; name slices behind which a thread looks for other work"
+        ));
     }
     if said.is_empty() {
         return Err(format!(

@@ -180,6 +180,35 @@ fn pieces_can_be_cut() {
     assert!(no_job.unwrap_err().0.contains("no slice has"));
 }
 
+/// Goal: a piece that is itself what another thread waits for is not delivered before it is whole. Method:
+/// `worker` works on a piece and wakes `ui` at its end; to cut that piece is refused, with the reason.
+#[test]
+fn a_piece_that_is_waited_for_is_not_cut() {
+    let machine = Machine::named(MACHINE).unwrap();
+    let asks = "wake worker\nwait worker\nsleep 3 ms\n".repeat(50);
+    let does = "wait ui\nbegin piece 1\nwork 8 ms\nend piece 1\nwork 3 us\nwake ui\n".repeat(50);
+    let text = format!(
+        "about = 'a test'\nmachine = '{MACHINE}'\npolicy = '{POLICY}'\nuntil = '3 s'\n\
+         full-speed = true\n\
+         [[thread]]\nname = 'ui'\nsegments = '''\n{asks}'''\n\
+         [[thread]]\nname = 'worker'\nsegments = '''\n{does}'''\n"
+    );
+    let scenario = Scenario::parse("a test", &text).unwrap_or_else(|error| panic!("{error}"));
+    let recording = record(&scenario, &machine, POLICY, 0);
+    let timeline = Timeline::new(recording, &Options::default());
+    let options = BuildOptions {
+        machine: Some(machine),
+        policy: Some(POLICY.to_owned()),
+        pieces: vec!["piece".to_owned()],
+        ..BuildOptions::default()
+    };
+    let program = Program::of(&timeline, &[], &options).unwrap();
+    let cut = Change::parse("cut:piece=4").unwrap();
+    let refused = cut.apply(&program, |_, _, _| true).unwrap_err();
+    let why = "the piece itself may be what is waited for";
+    assert!(refused.0.contains(why), "{refused}");
+}
+
 /// Goal: other changes do so, too: niceness, a class, less work, a thread away. Method: as above.
 #[test]
 fn changes_do_what_they_do_in_truth() {
