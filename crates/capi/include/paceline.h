@@ -59,7 +59,7 @@ typedef enum {
    */
   PL_FORGOTTEN = 6,
   /**
-   * As many jobs are live as the job system may have (max_jobs).
+   * As many jobs are live as the job system may have (max_jobs), or a graph has as many as it may.
    */
   PL_FULL = 7,
   /**
@@ -75,7 +75,7 @@ typedef enum {
    */
   PL_TOO_LATE = 10,
   /**
-   * The dependency would close a circle.
+   * The dependency would close a circle, or the graph has one.
    */
   PL_CYCLE = 11,
   /**
@@ -87,7 +87,7 @@ typedef enum {
    */
   PL_FORKED = 13,
   /**
-   * No job or frame of this job system has had this number.
+   * No job, frame, token, group or graph of this job system has this number, or no job of this graph.
    */
   PL_UNKNOWN = 14,
   /**
@@ -106,11 +106,15 @@ typedef enum {
    * A mistake in this library. Please report it.
    */
   PL_INTERNAL = 18,
+  /**
+   * The graph is running, or is in another call at this moment.
+   */
+  PL_BUSY = 19,
 } pl_status;
 
 /**
- * What a body may ask while it runs: see pl_context_worker, pl_context_system and pl_fail. It is valid until
- * the body returns, on its own thread.
+ * What a body may ask while it runs: see pl_context_worker, pl_context_system, pl_context_run_data and
+ * pl_fail. It is valid until the body returns, on its own thread.
  */
 typedef struct pl_context pl_context;
 
@@ -132,6 +136,16 @@ typedef uint64_t pl_job;
  * The number of an open frame, of its job system. Zero is none.
  */
 typedef uint64_t pl_frame;
+
+/**
+ * The number of a graph. No other graph of the process has it, ever. Zero is none.
+ */
+typedef uint64_t pl_graph;
+
+/**
+ * The number of a node of a graph: a job, a loop, a condition, a sync point or a nested graph. Zero is none.
+ */
+typedef uint64_t pl_node;
 
 /**
  * The number of a group of jobs, of its job system. Zero is none.
@@ -301,6 +315,95 @@ typedef struct {
    */
   pl_group group;
 } pl_loop_desc;
+
+/**
+ * Says how many items a loop of a graph has in this run.
+ */
+typedef size_t (*pl_length)(pl_context *context, void *data);
+
+/**
+ * The body of a condition: not 0 if it holds in this run.
+ */
+typedef int (*pl_condition)(pl_context *context, void *data);
+
+/**
+ * A job, a loop or a condition of a graph, or a nested graph. Zero in a field is its default.
+ */
+typedef struct {
+  /**
+   * sizeof(pl_node_desc).
+   */
+  size_t size;
+  /**
+   * Its name, for errors, reports and traces; the text may go away after the call. Null: "job".
+   */
+  const char *name;
+  /**
+   * What a job does, once in each run. Of `body`, `loop_body` and `condition` one is there; of a nested
+   * graph none.
+   */
+  pl_body body;
+  /**
+   * What a loop does: called with parts of its range until each item was in one, on several threads at
+   * the same time.
+   */
+  pl_loop_body loop_body;
+  /**
+   * Says how many items a loop has in this run, less than 2 to the power of 32. Null: `count`.
+   */
+  pl_length length;
+  /**
+   * How many items a loop has, if there is no `length`.
+   */
+  size_t count;
+  /**
+   * The most items of a part of a loop. 0: as many as suit the time that they take, which is measured.
+   */
+  uint32_t grain;
+  /**
+   * Says whether the jobs that hang on it (`only_if`) run this time.
+   */
+  pl_condition condition;
+  /**
+   * What all these are called with. pl_context_run_data has the data of the run.
+   */
+  void *data;
+  /**
+   * As in pl_job_desc: the graph keeps a copy of so many bytes.
+   */
+  size_t data_size;
+  /**
+   * Called once with the data when the body is gone: with the graph, or if the call is refused (for
+   * another reason than the description's size). Null: nothing is.
+   */
+  pl_release release;
+  /**
+   * The nodes that it comes after in each run, `after_count` of them.
+   */
+  const pl_node *after;
+  /**
+   * How many nodes there are at `after`.
+   */
+  size_t after_count;
+  /**
+   * Conditions: it runs only if all of them hold in the same run. Otherwise it counts as over, and what
+   * comes after it goes on. A condition that was left out itself does not hold.
+   */
+  const pl_node *only_if;
+  /**
+   * How many conditions there are at `only_if`.
+   */
+  size_t only_if_count;
+  /**
+   * PL_LANE_NORMAL, which is that of the nested graph or of the thread that runs the graph, or another
+   * one.
+   */
+  pl_lane lane;
+  /**
+   * 1: it is run by the thread that runs the graph, or that waits for the run.
+   */
+  uint32_t on_main;
+} pl_node_desc;
 
 /**
  * Called whenever a job becomes ready that is pinned to a thread. It may be called on any thread, on several
@@ -539,6 +642,14 @@ size_t pl_context_worker(const pl_context *context);
 pl_system *pl_context_system(const pl_context *context);
 
 /**
+ * The data of the run, as pl_graph_run or pl_graph_start was given them, if the body is that of a graph's
+ * job. Null in other bodies. Costs a load. Null for a null context.
+ *
+ * Requires: `context` is null, or the one that the running body was called with.
+ */
+void *pl_context_run_data(const pl_context *context);
+
+/**
  * A point in a long background job at which it makes way for more urgent jobs: the worker rests here while
  * these wait for one and none is idle, and another worker takes its place. `rested`, which may be null, is 1
  * if it has rested, else 0. Call it once in 100 us or so. Hold no lock across it that an urgent job takes.
@@ -628,6 +739,120 @@ pl_status pl_frame_end(pl_system *system, pl_frame frame);
 pl_status pl_frame_remaining(pl_system *system, pl_frame frame, uint64_t *nanoseconds);
 
 /**
+ * Begins a graph: the same jobs in the same order, run again and again. Add its jobs (pl_graph_add), build
+ * it (pl_graph_build), run it (pl_graph_run), and destroy it with pl_graph_destroy. Takes a lock and
+ * allocates.
+ *
+ * Requires: `system` was made by pl_system_create. `name` is null or ends with a zero byte. `out` may be written to.
+ */
+pl_status pl_graph_create(pl_system *system,
+                          const char *name,
+                          pl_graph *out);
+
+/**
+ * Adds a sync point: all nodes that were added before it end before those that are added after it begin.
+ * In a nested graph it is about the nodes of that one. Its number goes into `*out`, if that is not null.
+ *
+ * Requires: `system` was made by pl_system_create. `name` is null or ends with a zero byte. `out` is null or may be
+ * written to.
+ */
+pl_status pl_graph_sync(pl_system *system,
+                        pl_graph graph,
+                        const char *name,
+                        pl_node *out);
+
+/**
+ * Ends the nested graph that was begun last.
+ *
+ * Requires: `system` was made by pl_system_create.
+ */
+pl_status pl_graph_end_nested(pl_system *system, pl_graph graph);
+
+/**
+ * In a graph that is not built yet `node` comes after `before`, too. PL_CYCLE if they are the same, or one
+ * is in the other; larger circles are found by pl_graph_build.
+ *
+ * Requires: `system` was made by pl_system_create.
+ */
+pl_status pl_graph_add_dependency(pl_system *system,
+                                  pl_graph graph,
+                                  pl_node node,
+                                  pl_node before);
+
+/**
+ * Checks a graph, and makes what can be run. PL_CYCLE if nodes come after each other in a circle:
+ * pl_last_error() names them. If it fails, the bodies are gone, and only pl_graph_destroy is left.
+ * Allocates; runs do not.
+ *
+ * Requires: `system` was made by pl_system_create.
+ */
+pl_status pl_graph_build(pl_system *system, pl_graph graph);
+
+/**
+ * Runs a graph, and returns when all of it is over. Meanwhile the thread runs jobs of the graph, among them
+ * those with `on_main`. Bodies get `data` by pl_context_run_data. If one fails, those that come after it are
+ * left out, all others are run, and the status is PL_FAILED; the graph can be run again. PL_BUSY if it is
+ * running. It may be called in a job. Takes short locks; allocates nothing.
+ *
+ * Requires: `system` was made by pl_system_create. `data` is what the bodies expect.
+ */
+pl_status pl_graph_run(pl_system *system,
+                       pl_graph graph,
+                       void *data);
+
+/**
+ * Starts a run of a graph, and returns. Workers begin at once; nodes with `on_main` wait for pl_graph_wait,
+ * which has to be called before the next run. PL_BUSY if the graph is running.
+ *
+ * Requires: `system` was made by pl_system_create. `data` is what the bodies expect, until the run is over.
+ */
+pl_status pl_graph_start(pl_system *system,
+                         pl_graph graph,
+                         void *data);
+
+/**
+ * Waits for the run that pl_graph_start has started, and says how it went, as pl_graph_run does. Meanwhile
+ * the thread runs jobs of the graph. PL_TOO_LATE if none was started, or it was waited for; PL_DEADLOCK in a
+ * job of the graph.
+ *
+ * Requires: `system` was made by pl_system_create.
+ */
+pl_status pl_graph_wait(pl_system *system,
+                        pl_graph graph);
+
+/**
+ * Whether no run of a graph goes on: `*done` is 1, else 0. A run that was started has to be waited for all
+ * the same. Never blocks.
+ *
+ * Requires: `system` was made by pl_system_create. `done` may be written to.
+ */
+pl_status pl_graph_is_done(pl_system *system,
+                           pl_graph graph,
+                           int32_t *done);
+
+/**
+ * The jobs of a graph that is built, in an order in which they could run: a line each, with those that it
+ * comes after. `*needed` is the size of the whole with its zero byte; a smaller buffer gets the beginning.
+ *
+ * Requires: `system` was made by pl_system_create. `buffer` is null or has `size` bytes. `needed` is null or may be
+ * written to.
+ */
+pl_status pl_graph_text(pl_system *system,
+                        pl_graph graph,
+                        char *buffer,
+                        size_t size,
+                        size_t *needed);
+
+/**
+ * Ends a graph, built or not: its bodies are gone, and their data are released. PL_BUSY, and nothing else,
+ * if it is running: call pl_graph_wait first. PL_UNKNOWN if there is none.
+ *
+ * Requires: `system` was made by pl_system_create.
+ */
+pl_status pl_graph_destroy(pl_system *system,
+                           pl_graph graph);
+
+/**
  * Makes a group, for jobs that belong together (`group` in their descriptions). A wait of the group,
  * pl_group_wait, may run all of its jobs. It is for gangs: jobs that wait for each other by means of their
  * own, as the solvers of physics libraries do. Such a wait has to be able to run the rest of the gang, and
@@ -697,6 +922,30 @@ pl_status pl_parallel_for(pl_system *system,
                           const pl_loop_desc *desc);
 
 /**
+ * Adds a job, a loop or a condition to a graph that is not built yet, and puts its number into `*out`, if
+ * that is not null. Allocates.
+ *
+ * Requires: `system` was made by pl_system_create. `desc` points to a description whose `size`, `data_size`,
+ * `after_count` and `only_if_count` are right. `out` is null or may be written to.
+ */
+pl_status pl_graph_add(pl_system *system,
+                       pl_graph graph,
+                       const pl_node_desc *desc,
+                       pl_node *out);
+
+/**
+ * Begins a nested graph, and puts its number into `*out`, if that is not null. What is added until
+ * pl_graph_end_nested belongs to it. What comes after it comes after all of them, and a condition, a lane
+ * and `on_main` are for all of them. The description has no body.
+ *
+ * Requires: As pl_graph_add.
+ */
+pl_status pl_graph_begin_nested(pl_system *system,
+                                pl_graph graph,
+                                const pl_node_desc *desc,
+                                pl_node *out);
+
+/**
  * Has the calling thread run jobs whose descriptions name it (`pin`), and puts its name into `*out`: in
  * its waits outside of jobs, whether they need them or not; in a wait in the middle of a job, if that
  * needs them; in pl_poll and in pl_run_pinned_jobs. A second call gives the same name. `desc` may be null.
@@ -749,10 +998,10 @@ pl_status pl_system_create(const pl_system_desc *desc,
                            pl_system **out);
 
 /**
- * Ends a job system: runs all that is ready, drops what can never run, writes a trace that is still being
- * recorded, and joins the workers. Blocks. It may be called in a job of the job system, which then ends
- * after that job. No other call to it may be going on; later ones return PL_DESTROYED. In the child of a
- * fork it only forgets. Null is nothing to end.
+ * Ends a job system: runs all that is ready, drops what can never run, waits for graphs that were started,
+ * writes a trace that is still being recorded, and joins the workers. Blocks. It may be called in a job of
+ * the job system, which then ends after that job; PL_BUSY in a job of a graph. No other call to it may be
+ * going on; later ones return PL_DESTROYED. In the child of a fork it only forgets. Null is nothing to end.
  *
  * Requires: `system` is null or was made by pl_system_create.
  */

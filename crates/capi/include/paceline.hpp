@@ -8,6 +8,12 @@
 //     jobs.wait(draw);
 //     int total = jobs.wait(sum);
 //
+//     auto frame = jobs.graph<world>("frame"); // Declared once, run many times.
+//     auto moved = frame.job("move", [](world &w) { w.move(); });
+//     frame.job("draw", [](world &w) { w.draw(); }, pl::after(moved));
+//     frame.build();
+//     frame.run(w);
+//
 // A call that fails throws pl::error. What a body of `run` or `parallel_for` throws, the wait throws. What a
 // body of `schedule` throws is the text of the pl::error that its wait throws. Jobs after one that has thrown
 // are cancelled.
@@ -247,6 +253,16 @@ public:
         if (thrown_)
             std::rethrow_exception(thrown_);
     }
+    /// Throws it, and forgets it.
+    void rethrow_once() {
+        std::exception_ptr thrown;
+        {
+            std::lock_guard<std::mutex> lock(mutex_);
+            thrown = std::exchange(thrown_, nullptr);
+        }
+        if (thrown)
+            std::rethrow_exception(thrown);
+    }
 
 private:
     std::mutex mutex_;
@@ -266,6 +282,7 @@ template <> struct outcome<void> {
 
 class frame;
 class group;
+template <class D = void> class graph;
 
 /// What a job waits for, and how it runs: pl::after(a, b).background().
 class options {
@@ -350,9 +367,103 @@ private:
     std::uint32_t grain_ = 0;
 };
 
-/// The job waits for these jobs.
-template <class... Jobs> options after(const Jobs &...jobs) {
-    options made;
+/// A node of a graph, of which it has the number.
+class node {
+public:
+    node() noexcept = default;
+    explicit node(pl_node number) noexcept : number_(number) {}
+
+    pl_node number() const noexcept { return number_; }
+
+private:
+    pl_node number_ = 0;
+};
+
+/// A condition of a graph, on which other nodes can hang.
+class condition {
+public:
+    explicit condition(pl_node number) noexcept : number_(number) {}
+
+    operator node() const noexcept { return node(number_); }
+    pl_node number() const noexcept { return number_; }
+
+private:
+    pl_node number_;
+};
+
+/// What a node of a graph comes after, and how it runs: pl::after(a, b).on_main().
+class node_options {
+public:
+    node_options() = default;
+
+    node_options &after(node before) {
+        after_.push_back(before.number());
+        return *this;
+    }
+    template <class Nodes> node_options &after_all(const Nodes &nodes) {
+        for (const auto &before : nodes)
+            after(before);
+        return *this;
+    }
+    /// It runs only if this condition held in the same run, and all others that it was given. Otherwise it
+    /// counts as over.
+    node_options &only_if(condition holds) {
+        only_if_.push_back(holds.number());
+        return *this;
+    }
+    /// Without a deadline. The run ends only when it has.
+    node_options &background() { return lane(PL_LANE_BACKGROUND); }
+    /// Run before all else.
+    node_options &in_front() { return lane(PL_LANE_FRAME); }
+    node_options &lane(pl_lane which) {
+        lane_ = which;
+        return *this;
+    }
+    /// It is run by the thread that runs the graph, or that waits for the run.
+    node_options &on_main() {
+        on_main_ = 1;
+        return *this;
+    }
+    /// The most items of a part of a loop; 0 as many as suit the time that they take.
+    node_options &grain(std::uint32_t items) {
+        grain_ = items;
+        return *this;
+    }
+
+private:
+    template <class D> friend class graph;
+
+    pl_node_desc described(const char *name) const {
+        pl_node_desc desc{};
+        desc.size = sizeof desc;
+        desc.name = name;
+        desc.after = after_.data();
+        desc.after_count = after_.size();
+        desc.only_if = only_if_.data();
+        desc.only_if_count = only_if_.size();
+        desc.lane = lane_;
+        desc.on_main = on_main_;
+        desc.grain = grain_;
+        return desc;
+    }
+
+    std::vector<pl_node> after_;
+    std::vector<pl_node> only_if_;
+    pl_lane lane_ = PL_LANE_NORMAL;
+    std::uint32_t on_main_ = 0;
+    std::uint32_t grain_ = 0;
+};
+
+namespace detail {
+
+template <class... Of>
+constexpr bool are_nodes = sizeof...(Of) > 0 && (std::is_convertible_v<const Of &, node> && ...);
+
+} // namespace detail
+
+/// The job waits for these jobs. Of nodes: the node comes after these nodes.
+template <class... Jobs> auto after(const Jobs &...jobs) {
+    std::conditional_t<detail::are_nodes<Jobs...>, node_options, options> made;
     (made.after(jobs), ...);
     return made;
 }
@@ -473,6 +584,209 @@ inline options &options::in(const pl::group &of) {
     group_ = of.number();
     return *this;
 }
+
+namespace detail {
+
+/// Calls with the data of the run and the context, as far as the callable wants them.
+template <class D, class F, class... Parts>
+decltype(auto) call_in_run(F &callable, pl_context *raw, Parts... parts) {
+    if constexpr (std::is_void_v<D>) {
+        return call(callable, raw, parts...);
+    } else {
+        D &data = *static_cast<D *>(pl_context_run_data(raw));
+        if constexpr (std::is_invocable_v<F &, context &, D &, Parts...>) {
+            context cx(raw);
+            return callable(cx, data, parts...);
+        } else if constexpr (std::is_invocable_v<F &, D &, Parts...>) {
+            return callable(data, parts...);
+        } else {
+            return call(callable, raw, parts...);
+        }
+    }
+}
+
+/// A callable of a graph's node, and where what it throws comes.
+template <class D, class F> struct node_body {
+    first_exception *first;
+    F callable;
+
+    template <class Run> void guarded(pl_context *raw, Run run) noexcept {
+        detail::guarded(raw, [&] {
+            try {
+                run();
+            } catch (...) {
+                first->keep();
+                throw;
+            }
+        });
+    }
+
+    static void run(pl_context *raw, void *data) {
+        auto *self = static_cast<node_body *>(data);
+        self->guarded(raw, [&] { call_in_run<D>(self->callable, raw); });
+    }
+    static int holds(pl_context *raw, void *data) {
+        auto *self = static_cast<node_body *>(data);
+        bool holds = false;
+        self->guarded(raw, [&] { holds = call_in_run<D>(self->callable, raw); });
+        return holds;
+    }
+    static void part(pl_context *raw, std::size_t begin, std::size_t end, void *data) {
+        auto *self = static_cast<node_body *>(data);
+        self->guarded(raw, [&] { call_in_run<D>(self->callable.body, raw, begin, end); });
+    }
+    static std::size_t length(pl_context *raw, void *data) {
+        auto *self = static_cast<node_body *>(data);
+        std::size_t count = 0;
+        self->guarded(raw, [&] { count = call_in_run<D>(self->callable.length, raw); });
+        return count;
+    }
+};
+
+/// The callables of a loop.
+template <class L, class F> struct loop_callables {
+    L length;
+    F body;
+};
+
+} // namespace detail
+
+/// A graph: declared once, built once, run many times with data of type `D`, or with none. Its bodies may take
+/// a `pl::context&`, then a `D&`, each or neither. What a body throws first, run() or wait() throws. It ends
+/// with the scope, and waits then for a run that was started.
+template <class D> class graph {
+public:
+    graph(graph &&other) noexcept
+        : system_(other.system_), number_(std::exchange(other.number_, 0)),
+          first_(std::move(other.first_)) {}
+    graph(const graph &) = delete;
+    graph &operator=(const graph &) = delete;
+    graph &operator=(graph &&) = delete;
+    ~graph() {
+        if (number_ == 0)
+            return;
+        if (pl_graph_destroy(system_, number_) != PL_BUSY)
+            return;
+        pl_graph_wait(system_, number_);
+        if (pl_graph_destroy(system_, number_) == PL_BUSY)
+            static_cast<void>(first_.release()); // It ends in one of its own bodies, which use this.
+    }
+
+    /// A job: `void(pl::context&, D&)` or less.
+    template <class F> node job(const char *name, F body, const node_options &how = {}) {
+        using made = detail::node_body<D, F>;
+        pl_node_desc desc = how.described(name);
+        desc.body = made::run;
+        return add(desc, made{first_.get(), std::move(body)});
+    }
+    /// A loop. `length` is a number, or says how many items there are in this run: `std::size_t(D&)`. The body
+    /// gets parts: `void(pl::context&, D&, std::size_t begin, std::size_t end)`, on several threads at the same
+    /// time.
+    template <class L, class F>
+    node loop(const char *name, L length, F body, const node_options &how = {}) {
+        pl_node_desc desc = how.described(name);
+        if constexpr (std::is_convertible_v<L, std::size_t>) {
+            auto count = static_cast<std::size_t>(length);
+            auto fixed = [count] { return count; };
+            return add_loop(desc, std::move(fixed), std::move(body));
+        } else {
+            return add_loop(desc, std::move(length), std::move(body));
+        }
+    }
+    /// A condition: `bool(pl::context&, D&)` or less. Nodes hang on it by node_options::only_if.
+    template <class F>
+    pl::condition condition(const char *name, F holds, const node_options &how = {}) {
+        using made = detail::node_body<D, F>;
+        pl_node_desc desc = how.described(name);
+        desc.condition = made::holds;
+        return pl::condition(add(desc, made{first_.get(), std::move(holds)}).number());
+    }
+    /// What was added before it ends before what is added after it begins.
+    node sync(const char *name) {
+        pl_node made = 0;
+        check(pl_graph_sync(system_, number_, name, &made));
+        return node(made);
+    }
+    /// What `declare` adds is a nested graph: what comes after it comes after all of that.
+    template <class F> node nested(const char *name, F declare, const node_options &how = {}) {
+        pl_node_desc desc = how.described(name);
+        pl_node made = 0;
+        check(pl_graph_begin_nested(system_, number_, &desc, &made));
+        declare();
+        check(pl_graph_end_nested(system_, number_));
+        return node(made);
+    }
+    /// `later` comes after `before`, too.
+    void add_dependency(node later, node before) {
+        check(pl_graph_add_dependency(system_, number_, later.number(), before.number()));
+    }
+    /// Checks it, and makes what can be run. Throws a pl::error with PL_CYCLE if it has a circle.
+    void build() { check(pl_graph_build(system_, number_)); }
+
+    /// Runs it, with this thread, and returns when all is over.
+    void run() {
+        static_assert(std::is_void_v<D>, "this graph runs with data: run(data)");
+        checked(pl_graph_run(system_, number_, nullptr));
+    }
+    template <class T> void run(T &data) { checked(pl_graph_run(system_, number_, address(data))); }
+    /// Starts a run. The data live until wait() has returned.
+    void start() {
+        static_assert(std::is_void_v<D>, "this graph runs with data: start(data)");
+        check(pl_graph_start(system_, number_, nullptr));
+    }
+    template <class T> void start(T &data) { check(pl_graph_start(system_, number_, address(data))); }
+    /// Waits for the run that was started. Meanwhile the thread runs jobs of the graph.
+    void wait() { checked(pl_graph_wait(system_, number_)); }
+    bool is_done() const {
+        std::int32_t done = 0;
+        check(pl_graph_is_done(system_, number_, &done));
+        return done != 0;
+    }
+    pl_graph number() const noexcept { return number_; }
+    /// The nodes in an order in which they could run, a line each.
+    std::string text() const {
+        std::size_t needed = 0;
+        check(pl_graph_text(system_, number_, nullptr, 0, &needed));
+        std::string text(needed, '\0');
+        check(pl_graph_text(system_, number_, text.data(), text.size(), nullptr));
+        text.pop_back();
+        return text;
+    }
+
+private:
+    friend class system;
+    graph(pl_system *system, pl_graph number)
+        : system_(system), number_(number), first_(std::make_unique<detail::first_exception>()) {}
+
+    template <class Body> node add(pl_node_desc &desc, Body body) {
+        std::unique_ptr<Body> kept;
+        detail::put(desc, body, kept);
+        pl_node made = 0;
+        static_cast<void>(kept.release()); // The call owns it now, also if it is refused.
+        check(pl_graph_add(system_, number_, &desc, &made));
+        return node(made);
+    }
+    template <class L, class F> node add_loop(pl_node_desc &desc, L length, F body) {
+        using callables = detail::loop_callables<L, F>;
+        using made = detail::node_body<D, callables>;
+        desc.length = made::length;
+        desc.loop_body = made::part;
+        return add(desc, made{first_.get(), callables{std::move(length), std::move(body)}});
+    }
+    template <class T> static void *address(T &data) {
+        D &as = data;
+        return const_cast<void *>(static_cast<const void *>(std::addressof(as)));
+    }
+    void checked(pl_status status) {
+        if (status == PL_FAILED)
+            first_->rethrow_once();
+        check(status);
+    }
+
+    pl_system *system_;
+    pl_graph number_;
+    std::unique_ptr<detail::first_exception> first_;
+};
 
 #if defined(__cpp_impl_coroutine)
 /// What `co_await jobs.done(job)` waits with.
@@ -673,6 +987,12 @@ public:
         pl_group made = 0;
         check(pl_group_create(raw_, name, &made));
         return pl::group(raw_, made);
+    }
+    /// A graph that runs with data of this type, or with none.
+    template <class D = void> pl::graph<D> graph(const char *name) {
+        pl_graph made = 0;
+        check(pl_graph_create(raw_, name, &made));
+        return pl::graph<D>(raw_, made);
     }
     /// A token that can call jobs off.
     pl::token token() {

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_void};
 use std::ops::Range;
 use std::panic::resume_unwind;
+use std::ptr::null_mut;
 
 use paceline::Context;
 
@@ -11,10 +12,12 @@ use crate::described::{Carried, put, text};
 use crate::status::{Answer, Refusal, call, pl_status};
 use crate::system::pl_system;
 
-/// What a body may ask while it runs: see pl_context_worker, pl_context_system and pl_fail. It is valid until
-/// the body returns, on its own thread.
+/// What a body may ask while it runs: see pl_context_worker, pl_context_system, pl_context_run_data and
+/// pl_fail. It is valid until the body returns, on its own thread.
 pub struct pl_context {
     system: &'static pl_system,
+    /// What pl_graph_run or pl_graph_start was given.
+    run_data: *mut c_void,
     worker: usize,
     failed: RefCell<Option<String>>,
 }
@@ -111,7 +114,7 @@ impl<D: BodyData> Bound<JobFunction, D> {
     pub(crate) fn run(&self, cx: &Context<'_>) {
         let data = self.data.address();
         // SAFETY: the program's function with the program's data, as it has described them.
-        within(self.system, cx, |context| unsafe {
+        within(self.system, cx, null_mut(), |context| unsafe {
             (self.function)(context, data)
         });
     }
@@ -121,23 +124,54 @@ impl<D: BodyData> Bound<LoopFunction, D> {
     pub(crate) fn run(&self, part: Range<usize>, cx: &Context<'_>) {
         let data = self.data.address();
         // SAFETY: as above.
-        within(self.system, cx, |context| unsafe {
+        within(self.system, cx, null_mut(), |context| unsafe {
             (self.function)(context, part.start, part.end, data)
         });
     }
 }
 
+impl<F, D: BodyData> Bound<F, D> {
+    /// Calls `run` with the function, a context and the data: the body of a graph's job.
+    pub(crate) fn within<R>(
+        &self,
+        cx: &Context<'_>,
+        run_data: *mut c_void,
+        run: impl FnOnce(&F, *mut pl_context, *mut c_void) -> R,
+    ) -> R {
+        let data = self.data.address();
+        within(self.system, cx, run_data, |context| {
+            run(&self.function, context, data)
+        })
+    }
+
+    pub(crate) fn function(&self) -> &F {
+        &self.function
+    }
+}
+
 /// Calls a function of C with a context. Its failure goes on as a panic, past the hook that would print it.
-fn within(system: &'static pl_system, cx: &Context<'_>, run: impl FnOnce(*mut pl_context)) {
+fn within<R>(
+    system: &'static pl_system,
+    cx: &Context<'_>,
+    run_data: *mut c_void,
+    run: impl FnOnce(*mut pl_context) -> R,
+) -> R {
     let mut context = pl_context {
         system,
+        run_data,
         worker: cx.worker(),
         failed: RefCell::new(None),
     };
-    run(&mut context);
+    let result = run(&mut context);
     if let Some(text) = context.failed.into_inner() {
-        resume_unwind(Box::new(text));
+        fail(text);
     }
+    result
+}
+
+/// The body that runs has failed, for this reason.
+pub(crate) fn fail(reason: String) -> ! {
+    resume_unwind(Box::new(reason))
 }
 
 /// Takes a body that was bound: what is done with it does not depend on where its data are.
@@ -262,13 +296,24 @@ pub unsafe extern "C" fn pl_context_worker(context: *const pl_context) -> usize 
 /// `context` is null, or the one that the running body was called with.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pl_context_system(context: *const pl_context) -> *mut pl_system {
-    let mut system = std::ptr::null_mut();
+    let mut system = null_mut();
     // SAFETY: the caller's promise.
     if let Ok(context) = unsafe { running(context) } {
         // SAFETY: a place on this stack.
         unsafe { put(&mut system, std::ptr::from_ref(context.system).cast_mut()) };
     }
     system
+}
+
+/// The data of the run, as pl_graph_run or pl_graph_start was given them, if the body is that of a graph's
+/// job. Null in other bodies. Costs a load. Null for a null context.
+///
+/// # Safety
+/// `context` is null, or the one that the running body was called with.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pl_context_run_data(context: *const pl_context) -> *mut c_void {
+    // SAFETY: the caller's promise.
+    unsafe { running(context) }.map_or(null_mut(), |context| context.run_data)
 }
 
 /// A point in a long background job at which it makes way for more urgent jobs: the worker rests here while

@@ -37,7 +37,7 @@ pub const PL_LANE_SHARE_4: pl_lane = 6;
 /// With the fifth of `shares`.
 pub const PL_LANE_SHARE_5: pl_lane = 7;
 
-fn lane_of(lane: pl_lane) -> Answer<Lane> {
+pub(crate) fn lane_of(lane: pl_lane) -> Answer<Lane> {
     match lane {
         PL_LANE_NORMAL => Ok(Lane::Normal),
         PL_LANE_BACKGROUND => Ok(Lane::Background),

@@ -8,6 +8,7 @@
 //! - `described`: descriptions that may grow with later versions, texts, arrays: what C passes by pointer.
 //! - `system`: a job system behind a pointer that can be checked after its end.
 //! - `body`: functions and data of C as bodies of jobs.
+//! - `graph`: a graph that C declares and runs, behind its number.
 //! - the rest: the calls, by topic.
 //!
 //! The header is made of these files (`cargo test -p paceline-capi --test header`), so their comments are
@@ -21,10 +22,13 @@ mod body;
 mod described;
 mod events;
 mod frames;
+mod graph;
+mod graphs;
 mod groups;
 mod jobs;
 mod loops;
 mod names;
+mod nodes;
 mod pinned;
 mod status;
 mod system;
@@ -36,9 +40,11 @@ pub use asking::*;
 pub use body::*;
 pub use events::*;
 pub use frames::*;
+pub use graphs::*;
 pub use groups::*;
 pub use jobs::*;
 pub use loops::*;
+pub use nodes::*;
 pub use pinned::*;
 pub use status::*;
 pub use system::*;

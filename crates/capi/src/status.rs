@@ -5,7 +5,7 @@ use std::ffi::{CString, c_char};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use paceline::{BuildError, GraphError, ScheduleError, TraceError, WaitError};
+use paceline::{BuildError, GraphError, PlanError, ScheduleError, TraceError, WaitError};
 
 /// How a call went. Zero is success. pl_last_error() has a sentence for each other one.
 #[repr(C)]
@@ -25,7 +25,7 @@ pub enum pl_status {
     PL_ABANDONED = 5,
     /// The job failed so long ago that the reason is forgotten.
     PL_FORGOTTEN = 6,
-    /// As many jobs are live as the job system may have (max_jobs).
+    /// As many jobs are live as the job system may have (max_jobs), or a graph has as many as it may.
     PL_FULL = 7,
     /// As many threads have called as the job system may have (max_threads).
     PL_TOO_MANY_THREADS = 8,
@@ -33,13 +33,13 @@ pub enum pl_status {
     PL_TOO_MANY_EDGES = 9,
     /// The job has started, or the event is complete: it is too late for this.
     PL_TOO_LATE = 10,
-    /// The dependency would close a circle.
+    /// The dependency would close a circle, or the graph has one.
     PL_CYCLE = 11,
     /// The job system has ended.
     PL_DESTROYED = 12,
     /// This process is the child of a fork; the workers stayed with the parent.
     PL_FORKED = 13,
-    /// No job or frame of this job system has had this number.
+    /// No job, frame, token, group or graph of this job system has this number, or no job of this graph.
     PL_UNKNOWN = 14,
     /// An argument cannot be: a null pointer, a wrong size, a text that is not UTF-8.
     PL_INVALID = 15,
@@ -49,6 +49,8 @@ pub enum pl_status {
     PL_SETTING = 17,
     /// A mistake in this library. Please report it.
     PL_INTERNAL = 18,
+    /// The graph is running, or is in another call at this moment.
+    PL_BUSY = 19,
 }
 
 use pl_status::*;
@@ -133,6 +135,18 @@ impl From<GraphError> for Refusal {
             GraphError::Cycle { .. } => PL_CYCLE,
             GraphError::TooManyEdges => PL_TOO_MANY_EDGES,
             GraphError::Foreign { .. } => PL_UNKNOWN,
+            _ => PL_INVALID,
+        };
+        Refusal::new(status, told(&error))
+    }
+}
+
+impl From<PlanError> for Refusal {
+    fn from(error: PlanError) -> Refusal {
+        let status = match &error {
+            PlanError::Cycle { .. } => PL_CYCLE,
+            PlanError::UnknownName { .. } | PlanError::OtherGraph { .. } => PL_UNKNOWN,
+            PlanError::TooLarge { .. } | PlanError::TooManyDeclare { .. } => PL_FULL,
             _ => PL_INVALID,
         };
         Refusal::new(status, told(&error))
@@ -253,6 +267,7 @@ pub extern "C" fn pl_status_name(status: i32) -> *const c_char {
         16 => c"PL_REFUSED",
         17 => c"PL_SETTING",
         18 => c"PL_INTERNAL",
+        19 => c"PL_BUSY",
         _ => c"unknown status",
     };
     name.as_ptr()
@@ -286,6 +301,7 @@ mod tests {
         assert_eq!(name(PL_OK as i32), format!("{PL_OK:?}"));
         assert_eq!(name(PL_CYCLE as i32), format!("{PL_CYCLE:?}"));
         assert_eq!(name(PL_INTERNAL as i32), format!("{PL_INTERNAL:?}"));
-        assert_eq!(name(PL_INTERNAL as i32 + 1), "unknown status");
+        assert_eq!(name(PL_BUSY as i32), format!("{PL_BUSY:?}"));
+        assert_eq!(name(PL_BUSY as i32 + 1), "unknown status");
     }
 }

@@ -14,6 +14,7 @@ use std::time::Duration;
 use paceline::{Builder, CancelToken, Frame, Group, JobId, JobSystem, Latch, Trace, WaitPolicy};
 
 use crate::described::{Described, must_be, read, text};
+use crate::graph::ProgramGraph;
 use crate::status::{Answer, Refusal, call, pl_status};
 
 /// A job system.
@@ -22,6 +23,8 @@ use crate::status::{Answer, Refusal, call, pl_status};
 /// needs no registration.
 pub struct pl_system {
     state: AtomicU32,
+    /// The process that made it.
+    process: u32,
     /// Written when the state changes, by the thread that changes it.
     js: UnsafeCell<Option<JobSystem>>,
     /// The events that are not complete, by the 64 bits of their job.
@@ -29,6 +32,7 @@ pub struct pl_system {
     pub(crate) tokens: Mutex<OpenTokens>,
     pub(crate) frames: Mutex<HashMap<u64, Frame<'static>>>,
     pub(crate) groups: Mutex<OpenGroups>,
+    pub(crate) graphs: Mutex<HashMap<u64, Arc<ProgramGraph>>>,
     pub(crate) trace: Mutex<Option<Trace>>,
 }
 
@@ -81,6 +85,27 @@ impl pl_system {
         let js = unsafe { &*self.js.get() };
         js.as_ref()
             .ok_or_else(|| Refusal::new(pl_status::PL_INTERNAL, "a live job system is there"))
+    }
+
+    /// Whether this process is the child of a fork: what other threads held is held for ever.
+    pub(crate) fn is_forked(&self) -> bool {
+        self.process != std::process::id()
+    }
+
+    /// Ends all graphs; waits for those that were started.
+    ///
+    /// # Errors
+    /// If one is in a call, or this thread is in one of its jobs: then nothing was done.
+    fn end_graphs(&self) -> Answer {
+        let graphs: Vec<Arc<ProgramGraph>> = lock(&self.graphs).values().cloned().collect();
+        for graph in &graphs {
+            graph.must_stay()?;
+        }
+        for graph in &graphs {
+            graph.end_at_last()?;
+        }
+        lock(&self.graphs).clear();
+        Ok(())
     }
 
     /// The id behind 64 bits of C.
@@ -204,11 +229,13 @@ pub unsafe extern "C" fn pl_system_create(
         };
         let system: &pl_system = Box::leak(Box::new(pl_system {
             state: AtomicU32::new(LIVE),
+            process: std::process::id(),
             js: UnsafeCell::new(Some(builder.build()?)),
             events: Mutex::default(),
             tokens: Mutex::default(),
             frames: Mutex::default(),
             groups: Mutex::default(),
+            graphs: Mutex::default(),
             trace: Mutex::default(),
         }));
         lock(&ALL).push(system);
@@ -218,10 +245,10 @@ pub unsafe extern "C" fn pl_system_create(
     })
 }
 
-/// Ends a job system: runs all that is ready, drops what can never run, writes a trace that is still being
-/// recorded, and joins the workers. Blocks. It may be called in a job of the job system, which then ends
-/// after that job. No other call to it may be going on; later ones return PL_DESTROYED. In the child of a
-/// fork it only forgets. Null is nothing to end.
+/// Ends a job system: runs all that is ready, drops what can never run, waits for graphs that were started,
+/// writes a trace that is still being recorded, and joins the workers. Blocks. It may be called in a job of
+/// the job system, which then ends after that job; PL_BUSY in a job of a graph. No other call to it may be
+/// going on; later ones return PL_DESTROYED. In the child of a fork it only forgets. Null is nothing to end.
 ///
 /// # Safety
 /// `system` is null or was made by pl_system_create.
@@ -234,6 +261,12 @@ pub unsafe extern "C" fn pl_system_destroy(system: *mut pl_system) -> pl_status 
         // SAFETY: the caller's promise.
         let system = unsafe { named(system) }?;
         system.js()?;
+        if system.is_forked() {
+            // What other threads were in the middle of stays as it is.
+            system.state.store(ENDED, Ordering::Release);
+            return Ok(pl_status::PL_OK);
+        }
+        system.end_graphs()?;
         let trace = lock(&system.trace).take();
         let trace = trace.map_or(Ok(()), |trace| trace.finish().map(drop));
         // What C never ended: an open frame ends, an open event is abandoned.

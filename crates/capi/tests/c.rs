@@ -23,6 +23,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("tokens", &[]),
     ("pinned", &[]),
     ("groups", &[]),
+    ("graph", &[]),
     ("frames", &["{folder}/c.pftrace"]),
 ];
 
@@ -83,9 +84,11 @@ fn the_child_of_a_fork_is_told() {
         [
             "schedule: PL_FORKED",
             "wait: PL_FORKED",
+            "graph: PL_FORKED",
             "destroy: PL_OK",
             "after: PL_DESTROYED",
             "parent: 0 PL_OK",
+            "graph: PL_OK",
             "waits: PL_OK",
             "ends: PL_OK"
         ]

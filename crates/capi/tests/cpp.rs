@@ -23,6 +23,7 @@ const fn cpp(standard: &'static str, flags: &'static [&'static str]) -> Language
 const EXAMPLES: &[(&str, &[&str])] = &[
     ("first.cpp", &["c++17", "c++20"]),
     ("groups.cpp", &["c++17"]),
+    ("graph.cpp", &["c++17", "c++20"]),
     ("coroutines.cpp", &["c++20"]),
 ];
 

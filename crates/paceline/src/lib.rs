@@ -131,9 +131,9 @@ pub use adapt::{Decision, Help, Interference, Placement, Role, explain};
 pub use api::{
     Adopted, Builder, BuiltGraph, Condition, CriticalPath, DeclaredJob, Event, Frame, GraphBuilder,
     GraphJob, GraphNode, Group, IdempotentJob, Inputs, Items, Job, JobSystem, Latch, Loop,
-    LoopData, NewJob, NewJobWith, NodeRef, NodeTiming, Outcome, Part, PerWorker, PinnedThread,
-    ReadAccess, Reading, Res, ResEach, ResItem, ResPart, Resources, Shared, Span, StartedGraph,
-    Tile, TileMut, Tiles, TilesMut, WhenDone, WriteAccess, Writing,
+    LoopData, NewJob, NewJobWith, NodeRef, NodeTiming, NotStarted, Outcome, Part, PerWorker,
+    PinnedThread, ReadAccess, Reading, Res, ResEach, ResItem, ResPart, Resources, Shared, Span,
+    StartedGraph, Tile, TileMut, Tiles, TilesMut, WhenDone, WriteAccess, Writing,
 };
 #[doc(hidden)]
 pub use api::{Fields, KeyMaker};

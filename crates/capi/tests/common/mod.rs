@@ -22,6 +22,14 @@ fn library_folder() -> PathBuf {
     test.parent().expect("in a folder").to_owned()
 }
 
+/// The folder of [`library_folder`] goes before those of the environment: cargo names the one there that the
+/// last `cargo build` has left, which may be older than this test.
+const OWN_LIBRARY_FIRST: &[&str] = if cfg!(target_os = "linux") {
+    &["-Wl,--disable-new-dtags"]
+} else {
+    &[]
+};
+
 impl Language {
     fn compiler(&self) -> String {
         let (variable, usual) = self.compiler;
@@ -48,6 +56,7 @@ impl Language {
             .arg(&libraries)
             .args(["-lpaceline_c", "-pthread"])
             .arg(format!("-Wl,-rpath,{}", libraries.display()))
+            .args(OWN_LIBRARY_FIRST)
             .output()
             .unwrap_or_else(|error| panic!("{compiler}: {error}: this compiler is needed"));
         let said = String::from_utf8_lossy(&out.stderr);

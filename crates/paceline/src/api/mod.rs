@@ -33,7 +33,8 @@ pub use builder::Builder;
 pub use frame::Frame;
 pub use graph::{
     BuiltGraph, Condition, CriticalPath, Fields, GraphBuilder, GraphJob, GraphNode, Items,
-    KeyMaker, NodeRef, NodeTiming, Res, ResEach, ResItem, ResPart, Resources, StartedGraph,
+    KeyMaker, NodeRef, NodeTiming, NotStarted, Res, ResEach, ResItem, ResPart, Resources,
+    StartedGraph,
 };
 pub use groups::Group;
 pub use handle::{Event, Job, Latch, Outcome, WhenDone};

@@ -112,7 +112,7 @@ fn run_twice<P: Platform>(
     for ticket in tickets {
         run_from(&cx, ticket);
     }
-    assert!(built.is_over(&cx, &run), "the second run is not over");
+    assert!(built.is_over(cx.shared, &run), "the second run is not over");
     expect_success(built.wait(&cx, &run));
 }
 

@@ -7,7 +7,7 @@ use platform::{Os, Platform};
 use super::NodeKind;
 use super::resources::{Field, Resources, places_of};
 use crate::access::{NeededItems, Place};
-use crate::error::{WaitError, or_panic};
+use crate::error::WaitError;
 use crate::plan::CheckedGraph;
 use crate::store::Label;
 use crate::work::built::{Built, Run};
@@ -281,6 +281,5 @@ impl<P: Platform> JobSystem<P> {
             std::ptr::eq(self.shared(), &*graph.shared),
             "this graph belongs to another job system"
         );
-        or_panic(self.shared().context().map(drop));
     }
 }

@@ -38,7 +38,7 @@ pub use reference::{Condition, GraphNode, NodeRef};
 use resources::Field;
 
 pub use resources::{Fields, KeyMaker, Resources};
-pub use started::StartedGraph;
+pub use started::{NotStarted, StartedGraph};
 pub use timings::{CriticalPath, NodeTiming};
 
 /// A graph that is being declared, from [`JobSystem::graph`] or [`JobSystem::graph_of`]. Jobs say what they

@@ -9,7 +9,7 @@ use super::BuiltGraph;
 use super::resources::Resources;
 use crate::JobSystem;
 use crate::border::UserValue;
-use crate::error::{WaitError, or_panic};
+use crate::error::{ScheduleError, WaitError, or_panic};
 use crate::work::built::Run;
 
 /// A run of a graph that was started, with the graph and its data, which [`wait`](StartedGraph::wait) gives
@@ -43,6 +43,31 @@ pub struct StartedGraph<'js, D: Resources + Send + 'static, P: Platform = Os> {
 // SAFETY: it owns the data, which may be sent, and a graph, which may be sent.
 unsafe impl<D: Resources + Send + 'static, P: Platform> Send for StartedGraph<'_, D, P> {}
 
+/// Why a run was not started, with what it would have owned; from [`JobSystem::try_start`].
+///
+/// ```
+/// fn start_or_run(js: &paceline::JobSystem, graph: paceline::BuiltGraph<'static, ()>) {
+///     match js.try_start(graph, Box::new(())) {
+///         Ok(started) => drop(started.wait()),
+///         Err(refused) => {
+///             let paceline::NotStarted { mut graph, mut data, error } = *refused;
+///             println!("{error}");
+///             graph.run(&mut data);
+///         }
+///     }
+/// }
+/// let js = paceline::JobSystem::new();
+/// start_or_run(&js, js.graph("frame").build());
+/// ```
+pub struct NotStarted<D: Resources + Send + 'static, P: Platform = Os> {
+    /// The graph, which can be run.
+    pub graph: BuiltGraph<'static, D, P>,
+    /// The data.
+    pub data: Box<D>,
+    /// The reason.
+    pub error: ScheduleError,
+}
+
 impl<P: Platform> JobSystem<P> {
     /// Starts a run of a graph, with data that it owns meanwhile. Workers begin at once. Jobs
     /// [for the main thread](crate::GraphJob::on_main) are run by the thread that waits. Never blocks, and
@@ -68,24 +93,60 @@ impl<P: Platform> JobSystem<P> {
         graph: BuiltGraph<'static, D, P>,
         data: Box<D>,
     ) -> StartedGraph<'_, D, P> {
+        or_panic(self.try_start(graph, data).map_err(|refused| refused.error))
+    }
+
+    /// As [`start`](JobSystem::start), with an error instead of a panic. It has the graph and the data.
+    ///
+    /// ```
+    /// let js = paceline::Builder::new().max_jobs(1).build().unwrap();
+    /// let mut graph = js.graph("frame");
+    /// graph.job("simulate").run(|_| ());
+    /// let graph = graph.build();
+    /// let mut others = Vec::new();
+    /// while let Ok(other) = js.job("other").try_latch(1) {
+    ///     others.push(other);
+    /// }
+    /// let refused = js.try_start(graph, Box::new(())).err().expect("there is no room for it");
+    /// others.clear();
+    /// let started = js.try_start(refused.graph, refused.data);
+    /// assert!(started.is_ok());
+    /// ```
+    ///
+    /// # Errors
+    /// If the data has fewer items than jobs declare, if the job table has no room for the run, if the job
+    /// system has ended, or if the calling thread cannot enter it. Then nothing has run.
+    ///
+    /// # Panics
+    /// If the graph is that of another job system.
+    #[track_caller]
+    pub fn try_start<D: Resources + Send + 'static>(
+        &self,
+        graph: BuiltGraph<'static, D, P>,
+        data: Box<D>,
+    ) -> Result<StartedGraph<'_, D, P>, Box<NotStarted<D, P>>> {
         self.owns(&graph);
-        let cx = or_panic(self.shared().context());
         let mut graph = graph;
         let mut data = NonNull::from(Box::leak(data));
-        // SAFETY: the data was a box. Graph and data are owned by what is returned, which does not use them
-        // before the run has been waited for. If that is forgotten, they are never used again, nor do they
-        // end.
-        let run = unsafe { graph.begin(&cx, data.as_mut()) };
-        if run.is_err() {
-            // SAFETY: it was a box, and there is no run that uses it.
-            drop(unsafe { Box::from_raw(data.as_ptr()) });
-        }
-        let run = or_panic(run);
-        StartedGraph {
-            js: self,
-            graph: ManuallyDrop::new(graph),
-            data,
-            run,
+        let run = self.shared().context().and_then(|cx| {
+            // SAFETY: the data was a box. Graph and data are owned by what is returned, which does not use
+            // them before the run has been waited for. If that is forgotten, they are never used again,
+            // nor do they end.
+            unsafe { graph.begin(&cx, data.as_mut()) }
+        });
+        match run {
+            Ok(run) => Ok(StartedGraph {
+                js: self,
+                graph: ManuallyDrop::new(graph),
+                data,
+                run,
+            }),
+            Err(error) => Err(Box::new(NotStarted {
+                graph,
+                // SAFETY: it was a box, and there is no run that uses it.
+                data: unsafe { Box::from_raw(data.as_ptr()) },
+                error,
+            })),
         }
     }
 }
@@ -130,7 +191,7 @@ impl<D: Resources + Send + 'static, P: Platform> StartedGraph<'_, D, P> {
         (graph, data, error.map_or(Ok(()), Err))
     }
 
-    /// Whether the run is over. Never blocks.
+    /// Whether the run is over. Never blocks, and works from any thread.
     ///
     /// ```
     /// let js = paceline::JobSystem::new();
@@ -140,13 +201,8 @@ impl<D: Resources + Send + 'static, P: Platform> StartedGraph<'_, D, P> {
     /// println!("over: {}", started.is_done());
     /// started.wait();
     /// ```
-    ///
-    /// # Panics
-    /// As [`JobSystem::enter`].
-    #[track_caller]
     pub fn is_done(&self) -> bool {
-        let cx = or_panic(self.js.shared().context());
-        self.graph.built.is_over(&cx, &self.run)
+        self.graph.built.is_over(self.js.shared(), &self.run)
     }
 
     #[track_caller]

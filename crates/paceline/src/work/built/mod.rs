@@ -12,6 +12,7 @@ use std::panic::Location;
 use platform::{Atomic, Lane, Ordering, Os, Platform, SharedCell};
 
 use super::context::Context;
+use super::shared::Shared;
 use crate::access::{Place, Places};
 use crate::border::{UnwindGuard, UserValue, caught};
 use crate::error::{ScheduleError, WaitError};
@@ -270,8 +271,8 @@ impl<'b, P: Platform> Built<'b, P> {
     }
 
     /// Whether the run is over, apart from its failure.
-    pub(crate) fn is_over(&self, cx: &Context<'_, P>, run: &Run) -> bool {
-        cx.shared.slot(run.0).has_ended(run.0)
+    pub(crate) fn is_over(&self, shared: &Shared<P>, run: &Run) -> bool {
+        shared.slot(run.0).has_ended(run.0)
     }
 
     /// The places of the last run, for the next one to be filled in. Their contents mean nothing.
