@@ -177,6 +177,10 @@ pub struct ThreadReport {
     pub steps: u64,
     /// The work it charged.
     pub charged: Nanos,
+    /// How long it was on a CPU for the work it charged, as far as that was done: longer than the work where
+    /// the CPU is a slow one, or shared. It is a part of its time on a CPU, and 0 with a policy that is asked
+    /// at each step.
+    pub worked: Nanos,
     /// When it began.
     pub began: Nanos,
     /// When it ended; [`Nanos::MAX`] if it did not.

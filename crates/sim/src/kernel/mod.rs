@@ -203,6 +203,12 @@ impl Kernel {
         self.step_until(end, busy)
     }
 
+    /// How long the running task has been on a CPU.
+    pub(crate) fn ran_of_running(&mut self) -> Nanos {
+        let control = &self.tasks[self.me().index()];
+        control.spent_until(self.now).run
+    }
+
     /// The running program is busy with this until `end`.
     #[inline(always)]
     fn step_until(&mut self, end: Nanos, busy: Busy) -> bool {

@@ -78,6 +78,8 @@ pub(crate) struct Control {
     pub(crate) ended: Nanos,
     pub(crate) spent: Spent,
     pub(crate) charged: Nanos,
+    /// On a CPU, for what it charged.
+    pub(crate) worked: Nanos,
     pub(crate) voluntary: u64,
     pub(crate) involuntary: u64,
     /// How often it has run and stopped.
@@ -107,6 +109,7 @@ impl Control {
             ended: Nanos::MAX,
             spent: Spent::default(),
             charged: Nanos::ZERO,
+            worked: Nanos::ZERO,
             voluntary: 0,
             involuntary: 0,
             stints: 0,

@@ -42,6 +42,7 @@ impl Engine {
             name: control.name.clone(),
             steps: program.steps,
             charged: control.charged,
+            worked: control.worked,
             began: control.began,
             ended: control.ended,
             spent: control.spent_until(now),

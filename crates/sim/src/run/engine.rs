@@ -410,10 +410,16 @@ impl Engine {
     /// their steps meanwhile, and time passes when there is no other step to take.
     pub(crate) fn charge(&self, work: Nanos) {
         let explores = self.asks_at_steps;
+        let before = self.with_kernel(Kernel::ran_of_running);
         self.step(Op::Charge, None, |kernel| {
             let me = kernel.me();
             kernel.tasks[me.index()].charged += work;
             explores || kernel.work(work)
+        });
+        self.with_kernel(|kernel| {
+            let worked = kernel.ran_of_running() - before;
+            let me = kernel.me();
+            kernel.tasks[me.index()].worked += worked;
         });
         if explores && work > Nanos::ZERO && !panicking() {
             self.block(On::Work, None, self.now() + work);

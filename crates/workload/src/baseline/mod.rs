@@ -36,6 +36,7 @@ mod stealing;
 use std::fmt;
 use std::sync::Arc;
 
+use event::Nanos;
 use platform::{Atomic, Ordering, Padded, Platform, Polling, SpawnError, Thread, ThreadSpec};
 
 use crate::busy::Busy;
@@ -284,8 +285,15 @@ impl<P: Polling> BaselineScene<P> {
 
     /// Runs the next frame and returns when all its jobs are over.
     pub fn run(&mut self) {
+        self.run_timed(|| Nanos::ZERO);
+    }
+
+    /// As [`run`](BaselineScene::run); how long the main thread took to schedule its jobs and to signal them,
+    /// its waits left out. `now` is the time, and is read at the begin and around each wait.
+    pub fn run_timed(&mut self, now: impl Fn() -> Nanos) -> Nanos {
         self.frame += 1;
         self.observed = 0;
+        let (mut spent, mut since) = (Nanos::ZERO, now());
         self.system.begin(self.frame);
         let graph = self.bodies.graph();
         let mut syncs = graph.syncs().iter().peekable();
@@ -297,14 +305,18 @@ impl<P: Polling> BaselineScene<P> {
                 self.flush(&mut batch);
             }
             while let Some(at) = sync {
+                spent += now() - since;
                 self.system.wait(at.wait_for);
                 self.observed = self.bodies.observe_also(self.observed, at.wait_for);
+                since = now();
                 sync = syncs.next_if(|sync| sync.after == job);
             }
         }
         self.flush(&mut batch);
+        spent += now() - since;
         self.sinks.iter().for_each(|&sink| self.system.wait(sink));
         self.system.end();
+        spent
     }
 
     /// Schedules these jobs, and signals what they are.

@@ -338,6 +338,17 @@ impl Claim {
         places.map(|place| self.variations[place].value)
     }
 
+    /// What was measured with each setting of this chosen value, first with the chosen one; nothing if it was
+    /// not varied.
+    pub(super) fn measured_with(&self, value: &str) -> Vec<f64> {
+        let others = self.variations.iter().filter(|one| one.value == value);
+        let others: Vec<f64> = others.filter_map(|one| one.outcome.got).collect();
+        match self.finding {
+            Finding::Measured { got, .. } if !others.is_empty() => [&[got], &others[..]].concat(),
+            _ => Vec::new(),
+        }
+    }
+
     /// The settings of this chosen value in which it holds, with the chosen one.
     pub(super) fn with(&self, value: &str) -> HoldsIn {
         let of = self.variations.iter().filter(|one| one.value == value);

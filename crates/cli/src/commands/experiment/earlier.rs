@@ -54,7 +54,9 @@ impl EarlierParts {
     pub(super) fn claim(&self, id: &str) -> Option<(ClaimVerdict, String)> {
         let is_it = |row: &&ClaimRow| row[0].split_once(": ").is_some_and(|(its, _)| its == id);
         let row = self.rows.iter().find(is_it)?;
-        let verdict = ClaimVerdict::named(row[5].trim_matches('*'))?;
+        // What it depends on stands behind.
+        let verdict = row[5].split(" on `").next().unwrap_or_default();
+        let verdict = ClaimVerdict::named(verdict.trim_matches('*'))?;
         Some((verdict, row[3].clone()))
     }
 }

@@ -3,10 +3,14 @@
 mod batches;
 mod energy;
 mod here;
+mod readings;
 mod scaling;
+mod shares;
+mod signals;
 mod subject;
 mod sums;
 mod wakes;
+mod wakeup;
 
 use super::article::{Experiment, ExperimentPart, Here};
 use super::claim::ClaimVerdict::{Depends, Fitted, Reproduced};
@@ -24,15 +28,19 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             description, which leaves things open, too: this is a reading of them. They run beside \
             Paceline on the author's Ryzen 9 3950X under Linux instead of Windows; two more values of \
             the machine (how a line's requests queue, and the threads' share of a core) are fitted to \
-            the first two claims, the third follows. In simulation plain instructions are free: what a \
-            job system computes between its accesses to shared memory costs nothing, which favours the \
-            one that computes more. A contended line was compared with a real one once, on two CPUs \
-            (V10 and V11 of the validation: 13.6 ns there, 70 simulated). *At most* is what no job \
+            the first two claims, the third follows. The simulator counts accesses to shared \
+            memory and no plain instructions: what each job system computes between them was measured on \
+            one real thread, and is a part of its pieces here. Simulated lines travel after each access \
+            that another CPU has asked for; real ones do not (V10 of the validation: two threads that count \
+            one word take 13.6 ns each time and 70 simulated, since a real core adds some twelve times in a \
+            row before it gives the line away, as the values show that fetch_add returns): that is for \
+            loops that do nothing else, and `lines` says what hangs on it. *At most* is what no job \
             system can exceed there: the work of that many threads, two of which share a core from the \
             17th on, and the longest way through the graph; what a job system falls short of it is the \
             price of its jobs and of its order. Then the article's loop that adds with \
             compare-and-swap, against fetch_add and a sum for each thread; how many wake-ups are sent \
-            and found nothing to do; what waking costs the main thread, with batches and without; and \
+            and found nothing to do; what waking costs the main thread, with batches and without, and one \
+            wake-up drawn; where the time of the threads goes; and \
             what threads that spin instead of sleeping cost a phone, as modelled. On this machine the \
             first part, with 0 to 8 workers.",
     machine: "ryzen-3950x, galaxy-s22-snapdragon",
@@ -52,6 +60,11 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             text: "With ranges that are shared only when a thread is idle, more workers do not make a \
                    frame slower than no workers ({001-j}).",
             rests_on: &[("001-j", Reproduced)],
+        },
+        Lesson {
+            text: "Where pieces are short, workers that share one queue look for work almost all the time \
+                   ({001-fa}, 31 workers); with a queue for each it is {001-da}.",
+            rests_on: &[("001-fa", Reproduced), ("001-da", Reproduced)],
         },
         Lesson {
             text: "Sums for each thread cost the same for any number of threads; a shared word costs more \
@@ -81,8 +94,20 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             is_varied_quickly: false,
         },
         ExperimentPart {
+            run: readings::simulated,
+            values: readings::VALUES,
+            seeds: 0,
+            is_varied_quickly: false,
+        },
+        ExperimentPart {
+            run: shares::simulated,
+            values: shares::VALUES,
+            seeds: 4,
+            is_varied_quickly: false,
+        },
+        ExperimentPart {
             run: sums::simulated,
-            values: &[],
+            values: &[&subject::LINES],
             seeds: 0,
             is_varied_quickly: false,
         },
@@ -95,6 +120,18 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
         ExperimentPart {
             run: batches::simulated,
             values: batches::VALUES,
+            seeds: 0,
+            is_varied_quickly: false,
+        },
+        ExperimentPart {
+            run: signals::simulated,
+            values: signals::VALUES,
+            seeds: 0,
+            is_varied_quickly: false,
+        },
+        ExperimentPart {
+            run: wakeup::simulated,
+            values: &[],
             seeds: 0,
             is_varied_quickly: false,
         },

@@ -14,7 +14,7 @@ use super::findings::Findings;
 use super::lab::Effort;
 use super::plot::{self, Plot};
 use super::report;
-use super::sensitivity::SEED;
+use super::sensitivity::{SEED, over_seeds};
 
 /// Writes the page and its pictures.
 pub(super) fn write(
@@ -284,19 +284,26 @@ fn row(claim: &Claim) -> ClaimRow {
         (_, HoldsIn { holds, of }) => format!("{holds} of {of}"),
     };
     let verdict = match (claim.verdict(), claim.by) {
-        (ClaimVerdict::Contradicted, By::Us) => "**broken**",
-        (ClaimVerdict::Contradicted, By::Source) => "**contradicted**",
-        (ClaimVerdict::Depends, _) => "**depends**",
-        (other, _) => other.name(),
+        (ClaimVerdict::Contradicted, By::Us) => "**broken**".to_owned(),
+        (ClaimVerdict::Contradicted, By::Source) => "**contradicted**".to_owned(),
+        (ClaimVerdict::Depends, _) => {
+            let on = claim.values().filter(|value| claim.depends_on(value));
+            let on: Vec<String> = on.map(|value| format!("`{value}`")).collect();
+            format!("**depends** on {}", on.join(", "))
+        }
+        (other, _) => other.name().to_owned(),
     };
+    let parts = [Some(claim.remark()), over_seeds(claim)];
+    let parts = parts.into_iter().flatten().filter(|part| !part.is_empty());
+    let remark = parts.collect::<Vec<_>>().join("; ");
     [
         format!("{}: {}", claim.id, claim.text),
         claim.place.to_owned(),
         claim.claimed(),
         claim.found(),
         holds_in,
-        verdict.to_owned(),
-        claim.remark(),
+        verdict,
+        remark,
     ]
 }
 

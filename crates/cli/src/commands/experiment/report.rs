@@ -8,6 +8,7 @@ use super::chosen::ChosenValue;
 use super::claim::{By, ClaimVerdict};
 use super::findings::Findings;
 use super::lab::Effort;
+use super::sensitivity::over_seeds;
 use crate::commands::accounts::wrapped;
 
 /// What verdicts of a run without `--sensitivity` are about.
@@ -61,6 +62,7 @@ fn claims(findings: &Findings) -> String {
             ));
         }
         more.extend(Some(claim.remark()).filter(|remark| !remark.is_empty()));
+        more.extend(over_seeds(claim));
         let more = wrapped(&more.join("; "), "", output::columns().saturating_sub(8));
         for line in &more {
             out.push_str(&format!("        {line}\n"));

@@ -12,11 +12,12 @@ use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
 use console::Failure;
+use measure::Spread;
 use serde_json::Value;
 
 use super::article::{Experiment, ExperimentPart};
 use super::chosen::{ChosenValue, ValueSet};
-use super::claim::{Claim, Outcome};
+use super::claim::{Claim, Outcome, short};
 use super::findings::Findings;
 use super::lab::{self, Effort};
 
@@ -116,6 +117,20 @@ fn others(place: usize, part: &ExperimentPart, effort: &Effort) -> Vec<OtherRun>
     let others: Vec<OtherRun> = values.chain(seeds).collect();
     let as_chosen = (!others.is_empty()).then(|| run(None, effort));
     as_chosen.into_iter().chain(others).collect()
+}
+
+/// What was measured over all seeds, in words: "over 8 seeds: median 0.9, 0.83 to 1.1". Nothing if they were
+/// not varied, or do not change it.
+pub(super) fn over_seeds(claim: &Claim) -> Option<String> {
+    let measured = claim.measured_with(SEED);
+    let Spread {
+        median, min, max, ..
+    } = Spread::of(&measured)?;
+    let [median, min, max] = [median, min, max].map(short);
+    let seeds = measured.len();
+    Some(format!(
+        "over {seeds} seeds: median {median}, {min} to {max}"
+    ))
 }
 
 /// Runs a part in another process of this program, and reads what it says.
@@ -238,6 +253,9 @@ mod tests {
             (claims[1].with(SEED).holds, claims[1].with(SEED).of),
             (9, 10)
         );
+        let over = claims.iter().map(over_seeds).collect::<Vec<_>>();
+        let seeds = Some("over 10 seeds: median 5.5, 1 to 10".to_owned());
+        assert_eq!(over, [None, seeds, None]);
     }
 
     /// Goal: where other values are tried in quick runs, being quick is not taken for one of them. Method:

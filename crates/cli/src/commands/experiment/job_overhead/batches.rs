@@ -10,7 +10,7 @@ use platform::{Atomic, Memory, Ordering, Padded, Platform, Thread, ThreadSpec};
 use sim::sync::Semaphore;
 use sim::{Sim, SimConfig};
 
-use super::subject::{MACHINE, POLICY};
+use super::subject::{LINES, MACHINE, POLICY, machine};
 use super::wakes::WORKERS;
 use crate::commands::experiment::chosen::{ChosenValue, ValueUnit};
 use crate::commands::experiment::claim::{Claim, Expect};
@@ -18,7 +18,7 @@ use crate::commands::experiment::findings::{Findings, Table};
 use crate::commands::experiment::lab::{self, Effort};
 
 /// What was only chosen here.
-pub(super) const VALUES: &[&ChosenValue] = &[&WORKERS, &JOBS];
+pub(super) const VALUES: &[&ChosenValue] = &[&WORKERS, &JOBS, &LINES];
 const JOBS: ChosenValue = ChosenValue {
     name: "batch",
     about: "jobs that are scheduled one after the other",
@@ -117,7 +117,7 @@ fn batches(effort: &Effort, findings: &mut Findings) -> Result<[Batch; 5], Failu
     ];
     let batches = lab::each("batches", &ways, |&(_, _, way)| {
         let mut found = Err(Failure::failed("the simulated program did not run"));
-        let config = SimConfig::on(lab::machine(MACHINE), POLICY, effort.seed);
+        let config = SimConfig::on(machine(effort), POLICY, effort.seed);
         let report = Sim::run(config, |sim| {
             found = match way {
                 Handover::Semaphore { .. } | Handover::Chained => by_semaphore(&sim, way, crew),
@@ -272,7 +272,7 @@ fn work(sim: &Sim, shared: &SemaphoreShared) {
 }
 
 /// A loop with compare-and-swap, as the article says its queue has.
-fn take_one(jobs: &Word) -> bool {
+pub(super) fn take_one(jobs: &Word) -> bool {
     loop {
         let left = jobs.load(Ordering::Relaxed);
         if left == 0 {

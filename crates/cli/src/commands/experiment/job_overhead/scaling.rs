@@ -3,11 +3,12 @@
 use console::Failure;
 use event::Nanos;
 use sim::{Sim, SimConfig};
-use workload::baseline::BaselineKind;
+use workload::baseline::{BaselineKind, BaselineReading};
 use workload::busy::Busy;
 
 use super::subject::{
-    BATCHES, ENTRIES, MACHINE, POLICY, SystemUnderTest, frames, graph, jobs, reading, serial,
+    BATCHES, ENTRIES, INSTRUCTIONS, LINES, MACHINE, POLICY, SystemUnderTest, frames, graph,
+    graph_for, jobs, machine, reading, serial,
 };
 use crate::commands::experiment::chosen::{ChosenValue, ValueUnit};
 use crate::commands::experiment::claim::{Claim, Expect};
@@ -22,18 +23,18 @@ const FEW_PIECES_NS: [u64; 3] = [500, 1_000, 10_000];
 /// Pieces for which the job system matters most.
 const SMALL: Nanos = Nanos::from_micros(1);
 /// As many as there are CPUs, less the main thread's.
-const ALL_CPUS: usize = 31;
+pub(super) const ALL_CPUS: usize = 31;
 /// More than that.
 const TOO_MANY: usize = 47;
 
 pub(super) const OLD: SystemUnderTest = SystemUnderTest::Baseline(BaselineKind::Unity2017_3);
-const CHAINED: SystemUnderTest = SystemUnderTest::Baseline(BaselineKind::Unity2021_3);
+pub(super) const CHAINED: SystemUnderTest = SystemUnderTest::Baseline(BaselineKind::Unity2021_3);
 pub(super) const NEW: SystemUnderTest = SystemUnderTest::Baseline(BaselineKind::Unity2022_2);
 
 /// What was only chosen here.
-pub(super) const VALUES: &[&ChosenValue] = &[&BATCHES, &ENTRIES, &LARGE];
+pub(super) const VALUES: &[&ChosenValue] = &[&BATCHES, &ENTRIES, &INSTRUCTIONS, &LINES, &LARGE];
 /// Pieces of which the text says that they hide what small ones show.
-const LARGE: ChosenValue = ChosenValue {
+pub(super) const LARGE: ChosenValue = ChosenValue {
     name: "large-piece",
     about: "a piece of a large job",
     unit: ValueUnit::Micros,
@@ -106,7 +107,7 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
             }));
         }
     }
-    let speed_ups = lab::each("graphs", &all, |trial| trial.run(effort))?;
+    let speed_ups = lab::each("graphs", &all, |trial| trial.run(reading(effort), effort))?;
     let trials = ScalingTrials(all.into_iter().zip(speed_ups).collect());
     let jobs = jobs(effort);
     let title = format!("Speed-up over a serial run on {MACHINE}, {jobs} jobs");
@@ -140,22 +141,21 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
 /// else has a price in it. It is the same for all lengths of pieces.
 fn most_speed_up(effort: &Effort, workers: usize) -> Result<f64, Failure> {
     let measure = graph(Nanos(PIECES_NS[0]), effort)?.measure();
-    let most = lab::machine(MACHINE).work_of_threads(workers + 1);
+    let most = machine(effort).work_of_threads(workers + 1);
     Ok(measure.speedup_at_most(u32::MAX).min(most))
 }
 
 impl ScalingTrial {
     /// The speed-up over a serial run.
-    fn run(&self, effort: &Effort) -> Result<f64, Failure> {
-        let graph = graph(self.piece, effort)?;
-        let alone = serial(&graph);
+    pub(super) fn run(&self, reading: BaselineReading, effort: &Effort) -> Result<f64, Failure> {
+        let alone = serial(&graph(self.piece, effort)?);
+        let (system, workers) = (self.system, self.workers);
+        let graph = graph_for(system, self.piece, effort)?;
         let mut took = Err(Failure::failed("the simulated program did not run"));
-        let config = SimConfig::on(lab::machine(MACHINE), POLICY, effort.seed);
+        let config = SimConfig::on(machine(effort), POLICY, effort.seed);
         // The first frame finds workers asleep and caches cold.
         let count = effort.of(2, 4);
-        let (system, workers) = (self.system, self.workers);
         let report = Sim::run(config, |sim| {
-            let reading = reading(effort);
             took = frames(
                 &sim,
                 (system, reading),

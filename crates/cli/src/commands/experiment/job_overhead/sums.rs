@@ -7,7 +7,7 @@ use event::Nanos;
 use platform::{Atomic, Memory, Ordering, Padded, Platform, Thread, ThreadSpec};
 use sim::{Sim, SimConfig};
 
-use super::subject::{MACHINE, POLICY};
+use super::subject::{MACHINE, POLICY, machine};
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Findings, Table};
 use crate::commands::experiment::lab::{self, Effort};
@@ -66,13 +66,13 @@ fn add<M: Memory>(way: SumMethod, shared: &M::AtomicU64, own: &M::AtomicU64) -> 
     0
 }
 
-fn cost(way: SumMethod, threads: usize, additions: u64, seed: u64) -> Result<Cost, Failure> {
+fn cost(way: SumMethod, threads: usize, additions: u64, effort: &Effort) -> Result<Cost, Failure> {
     type Word = Padded<<Sim as Memory>::AtomicU64>;
     let word = || -> Word { Padded(Sim::on_own_lines(|| <Sim as Memory>::AtomicU64::new(0))) };
     // By thread. They take turns on one OS thread, so no thread ever waits for the lock.
     let took = Arc::new(Mutex::new(Vec::new()));
     let (mut sum, mut failed) = (0, 0);
-    let config = SimConfig::on(lab::machine(MACHINE), POLICY, seed);
+    let config = SimConfig::on(machine(effort), POLICY, effort.seed);
     let report = Sim::run(config, |sim| {
         let shared: Arc<Word> = Arc::new(word());
         let own: Arc<Vec<Word>> = Arc::new((0..threads).map(|_| word()).collect());
@@ -130,7 +130,7 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
         .flat_map(|threads| SumMethod::ALL.map(|way| (threads, way)))
         .collect();
     let costs = lab::each("sums", &all, |&(threads, way)| {
-        cost(way, threads, additions, effort.seed)
+        cost(way, threads, additions, effort)
     })?;
     let columns = [
         "threads",

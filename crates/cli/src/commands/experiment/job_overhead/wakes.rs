@@ -5,7 +5,10 @@ use event::{KernelEventKind, Left, Nanos, Task};
 use sim::{Sim, SimConfig, SimReport};
 use workload::busy::Busy;
 
-use super::subject::{BATCHES, ENTRIES, MACHINE, POLICY, SystemUnderTest, frames, graph, reading};
+use super::subject::{
+    BATCHES, ENTRIES, INSTRUCTIONS, LINES, MACHINE, POLICY, SystemUnderTest, frames, graph_for,
+    machine, reading,
+};
 use crate::commands::experiment::chosen::{ChosenValue, ValueUnit};
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Findings, Table};
@@ -13,7 +16,8 @@ use crate::commands::experiment::lab::{self, Effort};
 use crate::commands::experiment::plot::{Plot, PlotBar, PlotShape};
 
 /// What was only chosen here.
-pub(super) const VALUES: &[&ChosenValue] = &[&PIECE, &WORKERS, &BATCHES, &ENTRIES];
+pub(super) const VALUES: &[&ChosenValue] =
+    &[&PIECE, &WORKERS, &BATCHES, &ENTRIES, &INSTRUCTIONS, &LINES];
 /// Pieces that are long enough to tell a worker that ran one from a worker that found none.
 const PIECE: ChosenValue = ChosenValue {
     name: "wake-piece",
@@ -129,9 +133,9 @@ fn sent(effort: &Effort, findings: &mut Findings) -> Result<[Wakes; 4], Failure>
         let mut done = Err(Failure::failed("the simulated program did not run"));
         let config = SimConfig {
             trace: true,
-            ..SimConfig::on(lab::machine(MACHINE), POLICY, effort.seed)
+            ..SimConfig::on(machine(effort), POLICY, effort.seed)
         };
-        let graph = graph(piece, effort)?;
+        let graph = graph_for(system, piece, effort)?;
         let system = (system, reading(effort));
         let report = Sim::run(config, |sim| {
             done = frames(&sim, system, workers, graph, count, Busy::NONE, || ()).map(drop);

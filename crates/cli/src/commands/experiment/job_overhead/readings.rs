@@ -1,0 +1,170 @@
+//! Graphs that differ by their seeds, and the article read in each way: medians and ranges.
+
+use console::Failure;
+use event::Nanos;
+use measure::Spread;
+use workload::baseline::BaselineReading;
+
+use super::scaling::{ALL_CPUS, CHAINED, NEW, OLD, ScalingTrial};
+use super::subject::{INSTRUCTIONS, LINES, MACHINE, SystemUnderTest};
+use crate::commands::experiment::chosen::ChosenValue;
+use crate::commands::experiment::claim::{Claim, Expect, short};
+use crate::commands::experiment::findings::{Cell, Findings, Table};
+use crate::commands::experiment::lab::{self, Effort};
+
+/// What was only chosen here.
+pub(super) const VALUES: &[&ChosenValue] = &[&INSTRUCTIONS, &LINES];
+const WORKERS: [usize; 5] = [1, 4, 12, 20, ALL_CPUS];
+const PIECES_NS: [u64; 3] = [500, 1_000, 10_000];
+
+/// A job system, read in one way.
+struct ReadSystem {
+    system: SystemUnderTest,
+    reading: BaselineReading,
+    name: &'static str,
+}
+
+const AS_CHOSEN: BaselineReading = BaselineReading {
+    batched: false,
+    by_piece: false,
+};
+const BATCHED: BaselineReading = BaselineReading {
+    batched: true,
+    by_piece: false,
+};
+const BY_PIECE: BaselineReading = BaselineReading {
+    batched: false,
+    by_piece: true,
+};
+
+const SYSTEMS: [ReadSystem; 7] = {
+    const fn of(
+        system: SystemUnderTest,
+        reading: BaselineReading,
+        name: &'static str,
+    ) -> ReadSystem {
+        ReadSystem {
+            system,
+            reading,
+            name,
+        }
+    }
+    [
+        of(OLD, AS_CHOSEN, "2017.3, at once"),
+        of(OLD, BATCHED, "2017.3, in batches"),
+        of(CHAINED, AS_CHOSEN, "2021.3, at once"),
+        of(CHAINED, BATCHED, "2021.3, in batches"),
+        of(NEW, AS_CHOSEN, "2022.2, blocks"),
+        of(NEW, BY_PIECE, "2022.2, each piece"),
+        of(SystemUnderTest::Paceline, AS_CHOSEN, "paceline"),
+    ]
+};
+
+/// Both readings of 2022.2.
+const BLOCKS: usize = 4;
+const PIECES: usize = 5;
+
+/// A row of the table: the speed-ups of each system, a number for each graph.
+struct ReadRow {
+    piece: Nanos,
+    workers: usize,
+    speed_ups: Vec<Vec<f64>>,
+}
+
+impl ReadRow {
+    /// How many times as fast as `other` Paceline is, over the graphs: the mean, and its standard error.
+    fn paceline_against(&self, other: usize) -> (f64, f64) {
+        let [paceline, other] = [&self.speed_ups[SYSTEMS.len() - 1], &self.speed_ups[other]];
+        let ratios: Vec<f64> = paceline.iter().zip(other).map(|(a, b)| a / b).collect();
+        (lab::mean(&ratios), lab::standard_error(&ratios))
+    }
+}
+
+pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
+    let seeds: Vec<u64> = (0..effort.of(2, 8))
+        .map(|more| effort.seed + more)
+        .collect();
+    let pieces = effort.of(&PIECES_NS[..1], &PIECES_NS[..]);
+    let workers = effort.of(&WORKERS[4..], &WORKERS[..]);
+    let mut all = Vec::new();
+    for &piece in pieces {
+        for &workers in workers {
+            for place in 0..SYSTEMS.len() {
+                all.extend(seeds.iter().map(|&seed| (piece, workers, place, seed)));
+            }
+        }
+    }
+    let speed_ups = lab::each("readings", &all, |&(piece, workers, place, seed)| {
+        let trial = ScalingTrial {
+            piece: Nanos(piece),
+            workers,
+            system: SYSTEMS[place].system,
+        };
+        trial.run(SYSTEMS[place].reading, &Effort { seed, ..*effort })
+    })?;
+    let of_row = SYSTEMS.len() * seeds.len();
+    let rows = all.chunks(of_row).zip(speed_ups.chunks(of_row));
+    let rows: Vec<ReadRow> = rows
+        .map(|(trials, speed_ups)| ReadRow {
+            piece: Nanos(trials[0].0),
+            workers: trials[0].1,
+            speed_ups: speed_ups.chunks(seeds.len()).map(<[f64]>::to_vec).collect(),
+        })
+        .collect();
+    findings.tables.push(table(&rows, seeds.len()));
+    findings.claims.push(no_slower(&rows, seeds.len()));
+    Ok(())
+}
+
+fn table(rows: &[ReadRow], graphs: usize) -> Table {
+    let title = format!(
+        "Speed-up over a serial run on {MACHINE}, {graphs} graphs: the median, and from the least to the most"
+    );
+    let mut columns = vec!["a piece".to_owned(), "workers".to_owned()];
+    columns.extend(SYSTEMS.iter().map(|system| system.name.to_owned()));
+    let mut table = Table::with_columns(title, columns);
+    for row in rows {
+        let cells = row.speed_ups.iter().map(|speed_ups| {
+            Spread::of(speed_ups).map(
+                |Spread {
+                     median, min, max, ..
+                 }| {
+                    let [median, min, max] = [median, min, max].map(short);
+                    Cell::from(format!("{median} ({min} to {max})"))
+                },
+            )
+        });
+        let first = [row.piece.into(), (row.workers as u64).into()];
+        table.row(first.into_iter().chain(cells.map(Cell::from)));
+    }
+    table
+}
+
+/// Paceline against both readings of 2022.2, and where it is slower.
+fn no_slower(rows: &[ReadRow], graphs: usize) -> Claim {
+    const LEAST: Expect = Expect::AtLeast(0.97);
+    let least = |place| {
+        let ratios = rows.iter().map(move |row| row.paceline_against(place).0);
+        ratios.fold(f64::MAX, f64::min)
+    };
+    let slower = rows.iter().filter(|row| {
+        let (mean, error) = row.paceline_against(BLOCKS);
+        mean + 2.0 * error < 1.0
+    });
+    let slower: Vec<String> = slower
+        .map(|row| format!("{} workers with {}", row.workers, row.piece))
+        .collect();
+    let slower = match slower.as_slice() {
+        [] => "nowhere".to_owned(),
+        some => format!("with {}", some.join(", ")),
+    };
+    Claim::ours(
+        "001-ia",
+        "Over all graphs Paceline is at most 3 % slower than 2022.2, with any workers and pieces",
+    )
+    .is(LEAST, least(BLOCKS), "times 2022.2, the least of all rows")
+    .varied("entries", "each piece", LEAST, least(PIECES))
+    .note(format!(
+        "means over {graphs} graphs; slower by two standard errors {slower}"
+    ))
+}
