@@ -128,17 +128,18 @@ typedef struct pl_system pl_system;
 
 /**
  * The number of a job, of its job system. It owns nothing: there is no duty to wait for a job or to give the
- * number back, and it is never the number of another job. Zero is none.
+ * number back, and it is never the number of another job. Zero is none. Another job system does not know it,
+ * and says PL_UNKNOWN.
  */
 typedef uint64_t pl_job;
 
 /**
- * The number of an open frame, of its job system. Zero is none.
+ * The number of an open frame. Nothing else of the process has it, ever, but jobs. Zero is none.
  */
 typedef uint64_t pl_frame;
 
 /**
- * The number of a graph. No other graph of the process has it, ever. Zero is none.
+ * The number of a graph. Nothing else of the process has it, ever, but jobs. Zero is none.
  */
 typedef uint64_t pl_graph;
 
@@ -148,7 +149,7 @@ typedef uint64_t pl_graph;
 typedef uint64_t pl_node;
 
 /**
- * The number of a group of jobs, of its job system. Zero is none.
+ * The number of a group of jobs. Nothing else of the process has it, ever, but jobs. Zero is none.
  */
 typedef uint64_t pl_group;
 
@@ -169,7 +170,7 @@ typedef void (*pl_release)(void *data);
 typedef uint32_t pl_lane;
 
 /**
- * The number of a token, of its job system. Zero is none.
+ * The number of a token. Nothing else of the process has it, ever, but jobs. Zero is none.
  */
 typedef uint64_t pl_token;
 

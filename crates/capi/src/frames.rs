@@ -7,9 +7,9 @@ use paceline::Frame;
 use crate::described::{must_be, put};
 use crate::names::name_of;
 use crate::status::{Answer, Refusal, call, pl_status};
-use crate::system::{lock, named, pl_system, time};
+use crate::system::{fresh_number, lock, named, pl_system, time};
 
-/// The number of an open frame, of its job system. Zero is none.
+/// The number of an open frame. Nothing else of the process has it, ever, but jobs. Zero is none.
 pub type pl_frame = u64;
 
 /// Begins a frame that is to be over in so many nanoseconds. It is counted as missed if it is not, and a
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn pl_frame_begin(
         // SAFETY: the caller's promise.
         let (system, name) = unsafe { (named(system)?, name_of(name, "frame")?) };
         let frame = system.js()?.frame(name.as_str(), time(budget_nanoseconds));
-        let number = frame.number() + 1;
+        let number = fresh_number();
         lock(&system.frames).insert(number, frame);
         // SAFETY: the caller's promise.
         unsafe { put(out, number) };

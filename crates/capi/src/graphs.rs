@@ -7,9 +7,9 @@ use crate::described::{must_be, put, put_text};
 use crate::graph::{NodePart, NodeWishes, ProgramGraph};
 use crate::names::name_of;
 use crate::status::{Answer, Refusal, call, pl_status};
-use crate::system::{lock, named, pl_system};
+use crate::system::{fresh_number, lock, named, pl_system};
 
-/// The number of a graph. No other graph of the process has it, ever. Zero is none.
+/// The number of a graph. Nothing else of the process has it, ever, but jobs. Zero is none.
 pub type pl_graph = u64;
 
 /// The number of a node of a graph: a job, a loop, a condition, a sync point or a nested graph. Zero is none.
@@ -74,8 +74,8 @@ pub unsafe extern "C" fn pl_graph_create(
         // SAFETY: the caller's promise.
         let (system, name) = unsafe { (named(system)?, name_of(name, "graph")?) };
         system.js()?;
-        let graph = Arc::new(ProgramGraph::new(name));
-        let number = graph.number();
+        let number = fresh_number();
+        let graph = Arc::new(ProgramGraph::new(name, number));
         lock(&system.graphs).insert(number, graph);
         // SAFETY: the caller's promise.
         unsafe { put(out, number) };

@@ -8,9 +8,9 @@ use paceline::Group;
 use crate::described::{must_be, put};
 use crate::names::name_of;
 use crate::status::{Answer, Refusal, call, pl_status};
-use crate::system::{lock, named, pl_system};
+use crate::system::{fresh_number, lock, named, pl_system};
 
-/// The number of a group of jobs, of its job system. Zero is none.
+/// The number of a group of jobs. Nothing else of the process has it, ever, but jobs. Zero is none.
 pub type pl_group = u64;
 
 impl pl_system {
@@ -22,7 +22,7 @@ impl pl_system {
                 "0 is no group: make one with pl_group_create",
             ));
         }
-        let known = lock(&self.groups).by_number.get(&group).cloned();
+        let known = lock(&self.groups).get(&group).cloned();
         known.ok_or_else(|| {
             Refusal::new(
                 pl_status::PL_UNKNOWN,
@@ -50,11 +50,8 @@ pub unsafe extern "C" fn pl_group_create(
         // SAFETY: the caller's promise.
         let (system, name) = unsafe { (named(system)?, name_of(name, "group")?) };
         let made = Arc::new(system.js()?.try_group(name.as_str())?);
-        let mut groups = lock(&system.groups);
-        groups.last += 1;
-        let number = groups.last;
-        groups.by_number.insert(number, made);
-        drop(groups);
+        let number = fresh_number();
+        lock(&system.groups).insert(number, made);
         // SAFETY: the caller's promise.
         unsafe { put(out, number) };
         Ok(pl_status::PL_OK)
@@ -71,7 +68,7 @@ pub unsafe extern "C" fn pl_group_destroy(system: *mut pl_system, group: pl_grou
         // SAFETY: the caller's promise.
         let system = unsafe { named(system) }?;
         let known = system.group(group)?;
-        let last = lock(&system.groups).by_number.remove(&group);
+        let last = lock(&system.groups).remove(&group);
         drop((known, last));
         Ok(pl_status::PL_OK)
     })

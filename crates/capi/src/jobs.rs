@@ -15,7 +15,8 @@ use crate::system::{named, pl_system};
 use crate::tokens::pl_token;
 
 /// The number of a job, of its job system. It owns nothing: there is no duty to wait for a job or to give the
-/// number back, and it is never the number of another job. Zero is none.
+/// number back, and it is never the number of another job. Zero is none. Another job system does not know it,
+/// and says PL_UNKNOWN.
 pub type pl_job = u64;
 
 /// The lane of a job: PL_LANE_NORMAL or another one of the PL_LANE_ constants.
@@ -177,7 +178,7 @@ impl Taker<JobFunction> for Scheduled<'_> {
         let id = self.job.try_schedule(move |cx| bound.run(cx))?;
         if !self.out.is_null() {
             // SAFETY: `out` may be written to, as pl_schedule demands.
-            unsafe { put(self.out, self.system.js()?.id_to_bits(id)) };
+            unsafe { put(self.out, self.system.number(id)?) };
         }
         Ok(pl_status::PL_OK)
     }
@@ -258,7 +259,7 @@ pub unsafe extern "C" fn pl_combine(
         // SAFETY: a null name is allowed.
         let id = unsafe { common.begin(system) }?.try_combine()?;
         // SAFETY: the caller's promise.
-        unsafe { put(out, system.js()?.id_to_bits(id)) };
+        unsafe { put(out, system.number(id)?) };
         Ok(pl_status::PL_OK)
     })
 }

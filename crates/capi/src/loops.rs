@@ -89,7 +89,7 @@ impl Taker<LoopFunction> for ScheduledLoop<'_> {
         let body = move |part, cx: &Context<'_>| bound.run(part, cx);
         let id = self.job.try_schedule_for(0..self.count, self.grain, body)?;
         // SAFETY: `out` is null or may be written to, as pl_schedule_for demands.
-        unsafe { put(self.out, self.system.js()?.id_to_bits(id)) };
+        unsafe { put(self.out, self.system.number(id)?) };
         Ok(pl_status::PL_OK)
     }
 }

@@ -7,7 +7,7 @@
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::ffi::c_char;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -25,13 +25,16 @@ pub struct pl_system {
     state: AtomicU32,
     /// The process that made it.
     process: u32,
+    /// See [`fresh_tag`].
+    tag: u64,
     /// Written when the state changes, by the thread that changes it.
     js: UnsafeCell<Option<JobSystem>>,
     /// The events that are not complete, by the 64 bits of their job.
     pub(crate) events: Mutex<HashMap<u64, OpenEvent>>,
-    pub(crate) tokens: Mutex<OpenTokens>,
+    /// The tokens that the program has made, as all below by [`fresh_number`].
+    pub(crate) tokens: Mutex<HashMap<u64, CancelToken>>,
     pub(crate) frames: Mutex<HashMap<u64, Frame<'static>>>,
-    pub(crate) groups: Mutex<OpenGroups>,
+    pub(crate) groups: Mutex<HashMap<u64, Arc<Group>>>,
     pub(crate) graphs: Mutex<HashMap<u64, Arc<ProgramGraph>>>,
     pub(crate) trace: Mutex<Option<Trace>>,
 }
@@ -43,20 +46,23 @@ pub(crate) struct OpenEvent {
     pub(crate) left: usize,
 }
 
-/// The tokens that the program has made.
-#[derive(Default)]
-pub(crate) struct OpenTokens {
-    pub(crate) by_number: HashMap<u64, CancelToken>,
-    /// The number of the last one. No number is used twice.
-    pub(crate) last: u64,
+/// A number for something that the program makes. No job system uses one twice, nor one of another.
+pub(crate) fn fresh_number() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    // Relaxed: only the number counts.
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
 
-/// The groups that the program has made.
-#[derive(Default)]
-pub(crate) struct OpenGroups {
-    pub(crate) by_number: HashMap<u64, Arc<Group>>,
-    /// The number of the last one. No number is used twice.
-    pub(crate) last: u64,
+/// The tag of the next job system. A job's number is its bits (an index, and above it a generation, which
+/// begins at 1) with this one's turned over. The first bits that differ between job systems are the highest:
+/// the number of another job system's job has a generation here that no job has reached. The lowest bits are
+/// an index that no job has, so that no number is zero.
+fn fresh_tag() -> u64 {
+    const INDEX_BITS: u32 = 24;
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    // Relaxed: only the number counts.
+    let generation = LAST.fetch_add(1, Ordering::Relaxed).reverse_bits() >> INDEX_BITS;
+    (generation << INDEX_BITS) | ((1 << INDEX_BITS) - 1)
 }
 
 /// All job systems of the process, ended ones as well.
@@ -110,13 +116,19 @@ impl pl_system {
 
     /// The id behind 64 bits of C.
     pub(crate) fn id(&'static self, job: u64) -> Answer<JobId> {
-        let id = self.js()?.id_from_bits(job);
+        let id = self.js()?.id_from_bits(job ^ self.tag);
         id.ok_or_else(|| {
             Refusal::new(
                 pl_status::PL_UNKNOWN,
                 format!("{job:#x} is not the number of a job of this job system"),
             )
         })
+    }
+
+    /// The 64 bits of an id for C.
+    #[inline]
+    pub(crate) fn number(&'static self, id: JobId) -> Answer<u64> {
+        Ok(self.js()?.id_to_bits(id) ^ self.tag)
     }
 }
 
@@ -230,6 +242,7 @@ pub unsafe extern "C" fn pl_system_create(
         let system: &pl_system = Box::leak(Box::new(pl_system {
             state: AtomicU32::new(LIVE),
             process: std::process::id(),
+            tag: fresh_tag(),
             js: UnsafeCell::new(Some(builder.build()?)),
             events: Mutex::default(),
             tokens: Mutex::default(),

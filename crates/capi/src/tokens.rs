@@ -4,9 +4,9 @@ use paceline::CancelToken;
 
 use crate::described::{must_be, put};
 use crate::status::{Answer, Refusal, call, pl_status};
-use crate::system::{lock, named, pl_system};
+use crate::system::{fresh_number, lock, named, pl_system};
 
-/// The number of a token, of its job system. Zero is none.
+/// The number of a token. Nothing else of the process has it, ever, but jobs. Zero is none.
 pub type pl_token = u64;
 
 impl pl_system {
@@ -21,7 +21,7 @@ impl pl_system {
     }
 
     fn made_token(&'static self, token: pl_token) -> Answer<CancelToken> {
-        let known = lock(&self.tokens).by_number.get(&token).cloned();
+        let known = lock(&self.tokens).get(&token).cloned();
         known.ok_or_else(|| {
             Refusal::new(
                 pl_status::PL_UNKNOWN,
@@ -54,11 +54,8 @@ pub unsafe extern "C" fn pl_token_create(
         let system = unsafe { named(system) }?;
         let parent = system.token(parent)?;
         let made = parent.map_or_else(CancelToken::new, |parent| parent.child());
-        let mut tokens = lock(&system.tokens);
-        tokens.last += 1;
-        let number = tokens.last;
-        tokens.by_number.insert(number, made);
-        drop(tokens);
+        let number = fresh_number();
+        lock(&system.tokens).insert(number, made);
         // SAFETY: the caller's promise.
         unsafe { put(out, number) };
         Ok(pl_status::PL_OK)
@@ -111,7 +108,7 @@ pub unsafe extern "C" fn pl_token_destroy(system: *mut pl_system, token: pl_toke
         // SAFETY: the caller's promise.
         let system = unsafe { named(system) }?;
         system.needed_token(token)?;
-        lock(&system.tokens).by_number.remove(&token);
+        lock(&system.tokens).remove(&token);
         Ok(pl_status::PL_OK)
     })
 }

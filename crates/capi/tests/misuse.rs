@@ -650,3 +650,73 @@ fn settings_are_checked() {
         "soon",
     );
 }
+
+/// Goal: what another job system has made is told from what this one has made. Method: a thing of each kind
+/// of the one, after some jobs of both, in each call of the other that takes one.
+#[test]
+fn numbers_of_another_job_system_are_unknown() {
+    let mut systems = [null_mut(); 5];
+    let mut jobs = [0; 5];
+    for (system, job) in systems.iter_mut().zip(&mut jobs) {
+        // SAFETY: null is a description; the second one is right.
+        unsafe {
+            assert_eq!(pl_system_create(null(), system), PL_OK);
+            for _ in 0..100 {
+                let status = pl_event_create(*system, null(), 1, job);
+                assert_eq!(status, PL_OK);
+                assert_eq!(pl_event_complete(*system, *job), PL_OK);
+            }
+            assert_eq!(pl_wait(*system, *job), PL_OK);
+        }
+    }
+    for (&owner, &job) in systems.iter().zip(&jobs) {
+        let (mut token, mut group, mut frame, mut graph, mut pin) = (0, 0, 0, 0, 0);
+        // SAFETY: null is a name and a description.
+        unsafe {
+            assert_eq!(pl_token_create(owner, 0, &mut token), PL_OK);
+            assert_eq!(pl_group_create(owner, null(), &mut group), PL_OK);
+            assert_eq!(pl_frame_begin(owner, null(), 1, &mut frame), PL_OK);
+            assert_eq!(pl_graph_create(owner, null(), &mut graph), PL_OK);
+            assert_eq!(pl_pin_thread(owner, null(), &mut pin), PL_OK);
+        }
+        for &other in systems.iter().filter(|&&other| other != owner) {
+            // SAFETY: zero is a value of each field.
+            let mut plain: pl_job_desc = unsafe { zeroed() };
+            plain.size = size_of::<pl_job_desc>();
+            plain.body = Some(idle);
+            let with: [fn(&mut pl_job_desc, &u64); 5] = [
+                |desc, number| (desc.after, desc.after_count) = (number, 1),
+                |desc, &number| desc.token = number,
+                |desc, &number| desc.group = number,
+                |desc, &number| desc.frame = number,
+                |desc, &number| desc.pin = number,
+            ];
+            for (set, number) in with.iter().zip([&job, &token, &group, &frame, &pin]) {
+                let mut desc = plain;
+                set(&mut desc, number);
+                // SAFETY: the description is right but for that number.
+                let status = unsafe { pl_schedule(other, &desc, null_mut()) };
+                assert_eq!(status, PL_UNKNOWN, "{}", last_error());
+            }
+            // SAFETY: the job system was made.
+            unsafe {
+                assert_eq!(pl_wait(other, job), PL_UNKNOWN);
+                assert_eq!(pl_event_complete(other, job), PL_UNKNOWN);
+                assert_eq!(pl_token_cancel(other, token), PL_UNKNOWN);
+                assert_eq!(pl_token_cancel(owner, group), PL_UNKNOWN, "no token");
+                assert_eq!(pl_frame_end(other, frame), PL_UNKNOWN);
+                assert_eq!(pl_group_destroy(other, group), PL_UNKNOWN);
+                assert_eq!(pl_graph_build(other, graph), PL_UNKNOWN);
+            }
+        }
+    }
+    for system in systems {
+        // SAFETY: this is the only thread that calls.
+        unsafe {
+            assert_eq!(pl_unpin_thread(system), PL_OK);
+            assert_eq!(pl_system_destroy(system), PL_OK);
+        }
+    }
+}
+
+unsafe extern "C-unwind" fn idle(_: *mut pl_context, _: *mut c_void) {}

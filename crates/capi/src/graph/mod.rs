@@ -7,7 +7,6 @@ mod declaration;
 mod running;
 
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use paceline::{BuiltGraph, JobSystem, Name, StartedGraph};
@@ -36,26 +35,17 @@ pub(crate) struct ProgramGraph {
     state: Mutex<GraphState>,
 }
 
-/// The number of the last graph of the process. No number is used twice, in no job system.
-static LAST: AtomicU64 = AtomicU64::new(0);
-
 /// A node's number is its graph's, then its place in it plus one.
 const PLACE_BITS: u32 = 24;
 
 impl ProgramGraph {
-    pub(crate) fn new(name: Name) -> ProgramGraph {
-        // Relaxed: only the number counts.
-        let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+    pub(crate) fn new(name: Name, number: u64) -> ProgramGraph {
         ProgramGraph {
             number,
             name,
             run: Arc::new(RunOfGraph::new(number)),
             state: Mutex::new(GraphState::Declared(Declaration::new(name))),
         }
-    }
-
-    pub(crate) fn number(&self) -> u64 {
-        self.number
     }
 
     /// For its bodies.
