@@ -12,6 +12,8 @@
 //! Exit codes: 0 fine, 1 it could not record, 2 bad usage.
 
 #[cfg(target_os = "linux")]
+mod lock;
+#[cfg(target_os = "linux")]
 mod play;
 #[cfg(target_os = "linux")]
 mod record;

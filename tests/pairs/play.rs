@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use event::Nanos;
 use measure::thread_cpu;
 use platform::os::OsParker;
-use platform::os::pthread::Mutex;
 use platform::os::tracefs::Instance;
 use platform::{CpuSet, Machine, Os, Parker, Platform};
 use workload::busy::Busy;
 
+use crate::lock::Lock;
 use crate::scenes::{Does, Plan, Scene};
 
 /// A period of threads that have one.
@@ -25,7 +25,7 @@ struct Shared<'a> {
     busy: Busy,
     markers: &'a File,
     group: Option<&'a std::path::Path>,
-    lock: Mutex,
+    lock: Lock,
     spins: bool,
     /// When it began.
     began: AtomicU64,
@@ -109,10 +109,18 @@ impl Shared<'_> {
 
     /// In a slice of this name.
     fn within<R>(&self, name: &str, body: impl FnOnce() -> R) -> R {
-        self.mark(&format!("B|{}|{name}", std::process::id()));
+        self.opens(name);
         let result = body();
-        self.mark(&format!("E|{}", std::process::id()));
+        self.closes();
         result
+    }
+
+    fn opens(&self, name: &str) {
+        self.mark(&format!("B|{}|{name}", std::process::id()));
+    }
+
+    fn closes(&self) {
+        self.mark(&format!("E|{}", std::process::id()));
     }
 
     fn mark(&self, text: &str) {
@@ -181,21 +189,21 @@ impl Shared<'_> {
             }
             Does::Hogs => self.work(Nanos::from_millis(1)),
             Does::Holds { work, sleep } => {
-                self.lock.with(|| {
-                    self.within(&format!("low holds lock {round}"), || {
-                        self.wanted.ring();
-                        self.burst.ring();
-                        self.work(work);
-                    });
-                });
+                self.holds(round, work, &[&self.wanted, &self.burst]);
                 self.sleep(sleep);
             }
-            Does::Wants => {
+            Does::HoldsAgain { work, sleep } => {
+                self.holds(round, work, &[&self.wanted]);
+                for _ in 1..4 {
+                    self.holds(round, work, &[]);
+                }
+                self.sleep(sleep);
+            }
+            Does::Wants { holds } => {
                 if !self.wait_for(&self.wanted, round) {
                     return false;
                 }
-                let wants = || self.lock.with(|| ());
-                self.within(&format!("lock {round}"), wants);
+                self.wants(round, holds);
                 self.work(Nanos::from_micros(300));
             }
             Does::Bursts(length) => {
@@ -219,6 +227,28 @@ impl Shared<'_> {
             }
         }
         true
+    }
+
+    /// Works with the lock; at first these bells ring.
+    fn holds(&self, round: u64, work: Nanos, bells: &[&Bell]) {
+        self.lock.with(|| {
+            self.within(&format!("low holds lock {round}"), || {
+                for bell in bells {
+                    bell.ring();
+                }
+                self.work(work);
+            });
+        });
+    }
+
+    fn wants(&self, round: u64, holds: Nanos) {
+        self.opens(&format!("lock {round}"));
+        self.lock.with(|| {
+            self.closes();
+            if holds > Nanos::ZERO {
+                self.within(&format!("high holds it {round}"), || self.work(holds));
+            }
+        });
     }
 
     fn job(&self, number: u64, length: Nanos) {
@@ -265,7 +295,7 @@ pub(crate) fn play(
         busy,
         markers,
         group,
-        lock: Mutex::new(scene.inherits).map_err(|error| error.to_string())?,
+        lock: Lock::new(scene.lock)?,
         spins: scene.spins,
         began: AtomicU64::new(0),
         is_over: AtomicBool::new(false),

@@ -13,8 +13,8 @@ pub(crate) struct Scene {
     pub(crate) length: Nanos,
     /// Its threads.
     pub(crate) threads: Vec<Plan>,
-    /// Whether the lock lends its waiter's priority.
-    pub(crate) inherits: bool,
+    /// Its lock.
+    pub(crate) lock: LockKind,
     /// Threads that belong to a control group, and the time that it has in 100 ms.
     pub(crate) quota: Option<Nanos>,
     /// Whether `ui` looks for the end of its job all the time.
@@ -31,6 +31,17 @@ pub(crate) struct Plan {
     pub(crate) does: Does,
 }
 
+/// A kind of lock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LockKind {
+    /// The system's, as it is.
+    Plain,
+    /// The same, and it lends its waiter's priority.
+    Inheriting,
+    /// It goes to the thread that waits for it.
+    Fair,
+}
+
 /// What a thread does until the program ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Does {
@@ -44,8 +55,11 @@ pub(crate) enum Does {
     Hogs,
     /// It takes the lock, wakes `high` and `mid`, works with it, and sleeps.
     Holds { work: Nanos, sleep: Nanos },
-    /// It wants the lock whenever it is woken.
-    Wants,
+    /// It takes the lock four times with hardly a break, wakes `high` at the first time, works with the lock
+    /// each time, and sleeps.
+    HoldsAgain { work: Nanos, sleep: Nanos },
+    /// It wants the lock whenever it is woken, and works with it for this long.
+    Wants { holds: Nanos },
     /// It works this long whenever it is woken.
     Bursts(Nanos),
     /// It wakes up so long after each beginning of a period, and works.
@@ -79,7 +93,7 @@ impl Scene {
         Scene {
             length: ms(700),
             threads,
-            inherits: false,
+            lock: LockKind::Plain,
             quota: None,
             spins: false,
         }
@@ -137,7 +151,7 @@ fn inversion(attrs: [SchedParams; 3]) -> Scene {
         ..plan(name, does)
     };
     Scene::of(vec![
-        of("high", high, Does::Wants),
+        of("high", high, Does::Wants { holds: Nanos::ZERO }),
         of("mid", mid, Does::Bursts(ms(6))),
         of("low", low, holds),
     ])
@@ -160,6 +174,18 @@ fn pieces(piece: Nanos) -> Scene {
     Scene::of(vec![ui, Plan { does, ..worker }]).on("worker", "1")
 }
 
+/// `low` takes a lock again before `high` can run, which it has woken on the other CPU.
+fn taken_again() -> Scene {
+    let again = Does::HoldsAgain {
+        work: ms(2),
+        sleep: ms(5),
+    };
+    let wants = Does::Wants {
+        holds: Nanos::from_micros(500),
+    };
+    Scene::of(vec![plan("high", wants), plan("low", again)]).on("low", "1")
+}
+
 fn limited(quota: Nanos) -> Scene {
     let scene = beside_hogs(&["hog-a"]).on("", "0");
     Scene {
@@ -170,16 +196,23 @@ fn limited(quota: Nanos) -> Scene {
     }
 }
 
-/// All pairs.
-pub(crate) fn pairs() -> Vec<Pair> {
-    let pair = |name, before: &Scene, after| Pair {
+fn pair(name: &'static str, before: &Scene, after: Scene) -> Pair {
+    Pair {
         name,
         before: before.clone(),
         after,
-    };
-    let hogs = beside_hogs(&["hog-a", "hog-b"]);
-    let hog = beside_hogs(&["hog-a"]);
-    let nice = hog.asking("worker", &SchedParams::nice(5));
+    }
+}
+
+/// All pairs.
+pub(crate) fn pairs() -> Vec<Pair> {
+    let mut pairs = lock_pairs();
+    pairs.extend(job_pairs());
+    pairs
+}
+
+/// Pairs in which `high` waits for a lock of `low`.
+fn lock_pairs() -> Vec<Pair> {
     let realtime = inversion([
         SchedParams::nice(0),
         SchedParams::fifo(20),
@@ -187,9 +220,26 @@ pub(crate) fn pairs() -> Vec<Pair> {
     ]);
     let fair = inversion([5, 0, -5].map(SchedParams::nice));
     let inheriting = |scene: &Scene| Scene {
-        inherits: true,
+        lock: LockKind::Inheriting,
         ..scene.clone()
     };
+    let again = taken_again();
+    let fair_lock = Scene {
+        lock: LockKind::Fair,
+        ..again.clone()
+    };
+    vec![
+        pair("lock-realtime", &realtime, inheriting(&realtime)),
+        pair("lock-fair", &fair, inheriting(&fair)),
+        pair("hand-over", &again, fair_lock),
+    ]
+}
+
+/// Pairs in which `ui` waits for a job.
+fn job_pairs() -> Vec<Pair> {
+    let hogs = beside_hogs(&["hog-a", "hog-b"]);
+    let hog = beside_hogs(&["hog-a"]);
+    let nice = hog.asking("worker", &SchedParams::nice(5));
     let together = hog.on("", "0").without("hog");
     let spinning = Scene {
         spins: true,
@@ -198,8 +248,6 @@ pub(crate) fn pairs() -> Vec<Pair> {
     let turns = hogs.with("worker", |plan| plan.does = Does::Works(ms(1)));
     let apart = hog.on("", "0-1");
     vec![
-        pair("lock-realtime", &realtime, inheriting(&realtime)),
-        pair("lock-fair", &fair, inheriting(&fair)),
         pair("hogs-away", &hogs, hogs.without("hog")),
         pair("one-hog-away", &hogs, hogs.without("hog-b")),
         pair("nice", &nice, nice.asking("worker", &SchedParams::nice(0))),

@@ -18,6 +18,7 @@ mod pieces;
 mod play;
 mod program;
 mod text;
+mod turns;
 
 pub use build::{BuildOptions, Unplayable};
 pub use change::{BadChange, Change, length};

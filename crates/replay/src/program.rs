@@ -76,6 +76,8 @@ pub struct WaitPlace {
     pub segment: usize,
     /// The thread's slices in which it was, the outermost first: "frame > lock bus".
     pub within: String,
+    /// When the innermost of these began.
+    pub since: Option<Nanos>,
     /// Whether it was for a lock, as far as the recording tells.
     pub is_lock: bool,
 }

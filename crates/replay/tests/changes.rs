@@ -104,18 +104,27 @@ fn between_pieces(piece: &str) -> Scenario {
     let asks: String = asks.collect();
     let does = format!("begin piece 1\nwork {piece}\nend piece 1\nserve ui for 1 ms\n");
     let does = does.repeat(4000);
-    let thread = |name: &str, cpu: u32, segments: &str| {
+    two_threads(("ui", &asks), ("worker", &does))
+}
+
+/// Two threads with these segments, each on a CPU of its own.
+fn two_threads(first: (&str, &str), second: (&str, &str)) -> Scenario {
+    let thread = |(name, segments): (&str, &str), cpu: u32| {
         format!(
             "[[thread]]\nname = '{name}'\ncpus = [{cpu}]\nsegments = \"\"\"\n{segments}\"\"\"\n"
         )
     };
     let text = format!(
-        "about = 'a test'\nmachine = '{MACHINE}'\npolicy = '{POLICY}'\nuntil = '3 s'\n\
+        "about = 'a test'\nmachine = '{MACHINE}'\npolicy = '{POLICY}'\nuntil = '10 s'\n\
          full-speed = true\n{}{}",
-        thread("ui", 0, &asks),
-        thread("worker", 1, &does)
+        thread(first, 0),
+        thread(second, 1)
     );
     Scenario::parse("a test", &text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn mean(lengths: &[Nanos]) -> u64 {
+    lengths.iter().map(|length| length.0).sum::<u64>() / lengths.len() as u64
 }
 
 /// Goal: pieces that are cut let jobs be done between them, as shorter pieces do in truth, whatever the
@@ -138,9 +147,6 @@ fn pieces_can_be_cut() {
     let recorded = |piece: &str| {
         let recording = record(&between_pieces(piece), &machine, POLICY, 0);
         Timeline::new(recording, &Options::default())
-    };
-    let mean = |lengths: &[Nanos]| {
-        lengths.iter().map(|length| length.0).sum::<u64>() / lengths.len() as u64
     };
     let lengths = |waits: &[(Task, Nanos, Nanos)]| -> Vec<Nanos> {
         waits.iter().map(|(_, begin, end)| *end - *begin).collect()
@@ -207,6 +213,103 @@ fn a_piece_that_is_waited_for_is_not_cut() {
     let refused = cut.apply(&program, |_, _, _| true).unwrap_err();
     let why = "the piece itself may be what is waited for";
     assert!(refused.0.contains(why), "{refused}");
+}
+
+/// `low` takes the lock four times with hardly a break and rests; `ui` tries again whenever `low` gives it
+/// back. With a fair lock both take it in turn. The two have a CPU each.
+fn sharing_a_lock(is_fair: bool) -> Scenario {
+    let begins = (0..1000u64).map(|round| round * 9_370_000);
+    let (tries, gives) = if is_fair {
+        ("take low\n".to_owned(), "hand low\n")
+    } else {
+        ("lock low\nwork 200 ns\n".repeat(5), "")
+    };
+    let wants = begins.map(|begin| {
+        format!(
+            "until {begin} ns\nwork 200 us\nbegin lock 1\n{tries}end lock 1\n\
+             begin ui holds lock\nwork 300 us\nend ui holds lock\n{gives}"
+        )
+    });
+    let wants: String = wants.collect();
+    let [takes, gives] = if is_fair {
+        ["take", "hand"]
+    } else {
+        ["hold", "free"]
+    };
+    let holds = format!(
+        "{takes} ui\nbegin low holds lock\nwork 1 ms\nend low holds lock\n{gives} ui\nwork 2 us\n"
+    );
+    let does = format!("{}sleep 3 ms\n", holds.repeat(4)).repeat(2000);
+    two_threads(("ui", &wants), ("low", &does))
+}
+
+/// Goal: a lock that is handed over lets a thread wait for the end of one turn of its owner, as a fair lock
+/// does in truth. Method: in the simulator a thread tries a lock until its owner rests, and both take it in
+/// turn; of the recording of the first the slices are known. The lengths of the slices in which the thread
+/// wants it are compared in the mean.
+#[test]
+fn locks_can_be_handed_over() {
+    const ROUNDS: usize = 1000;
+    let machine = Machine::named(MACHINE).unwrap();
+    let recorded = |is_fair| {
+        let recording = record(&sharing_a_lock(is_fair), &machine, POLICY, 0);
+        Timeline::new(recording, &Options::default())
+    };
+    let ui = Task(0);
+    let waits = |timeline: &Timeline| {
+        let names = &timeline.recording().names;
+        let slices = timeline.slices(ui).iter();
+        let wanted = slices.filter(|slice| names.word(slice.name) == "lock 1");
+        let waits = wanted.map(|slice| (ui, slice.begin, slice.end));
+        let waits: Vec<(Task, Nanos, Nanos)> = waits.take(ROUNDS).collect();
+        assert_eq!(waits.len(), ROUNDS);
+        waits
+    };
+    let lengths = |waits: &[(Task, Nanos, Nanos)]| -> Vec<Nanos> {
+        waits.iter().map(|(_, begin, end)| *end - *begin).collect()
+    };
+    let before = recorded(false);
+    let asked = waits(&before);
+    let options = BuildOptions {
+        machine: Some(machine.clone()),
+        policy: Some(POLICY.to_owned()),
+        owners: true,
+        ..BuildOptions::default()
+    };
+    let program = Program::of(&before, &asked, &options).unwrap();
+    let replayed = |change: &str| {
+        let changed = Change::parse(change)
+            .unwrap()
+            .apply(&program, |name, _, thread| thread.name == name)?;
+        let lengths = changed.lengths(&play(&changed, 0));
+        Ok::<u64, paceline_replay::BadChange>(mean(
+            &lengths.into_iter().flatten().collect::<Vec<_>>(),
+        ))
+    };
+    let unchanged = mean(&lengths(&asked));
+    let after = recorded(true);
+    let truth = mean(&lengths(&waits(&after)));
+    for change in ["hand-over", "hand-over:lock 1"] {
+        let predicted = replayed(change).unwrap();
+        assert!(
+            predicted.abs_diff(truth) * 10 <= truth,
+            "{change}: {predicted} and in truth {truth}"
+        );
+    }
+    assert!(
+        truth * 2 <= unchanged,
+        "nothing changes: {truth} and {unchanged}"
+    );
+    assert!(replayed("work:low=100%").unwrap().abs_diff(unchanged) * 100 <= unchanged);
+    let other = replayed("hand-over:bus").unwrap_err();
+    assert!(other.0.contains("in no slice with \"bus\""), "{other}");
+    // Where the lock is fair already, nothing can change.
+    let fair = Program::of(&after, &[], &options).unwrap();
+    let nothing = Change::parse("hand-over")
+        .unwrap()
+        .apply(&fair, |_, _, _| true);
+    let why = nothing.unwrap_err().0;
+    assert!(why.contains("in no slice a thread slept again"), "{why}");
 }
 
 /// Goal: other changes do so, too: niceness, a class, less work, a thread away. Method: as above.

@@ -40,9 +40,10 @@ const fn pair(name: &'static str, change: &'static str, waits: Waits) -> Pair {
 }
 
 /// All pairs of `tests/pairs/scenes.rs`. The changes say what that changes, and no more.
-const PAIRS: [Pair; 17] = [
+const PAIRS: [Pair; 18] = [
     pair("lock-realtime", "inherit", Waits::Locks),
     pair("lock-fair", "inherit", Waits::Locks),
+    pair("hand-over", "hand-over", Waits::Locks),
     pair("hogs-away", "without:hog-*", Waits::Jobs),
     pair("one-hog-away", "without:hog-b", Waits::Jobs),
     pair("nice", "nice:worker=0", Waits::Jobs),

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use event::{Nanos, Task};
 use sim::scenario::Segment;
 use trace::explain::{LockWaits, SpinWait, spin_waits};
-use trace::timeline::{Since, State, Stay};
+use trace::timeline::{Since, Slice, State, Stay};
 
 use super::locks::FoundLocks;
 use super::options::BuildOptions;
 use super::people;
 use super::sleeps::{self, Ends};
 use super::source::Source;
-use crate::pieces;
 use crate::program::Stretch;
+use crate::{pieces, turns};
 
 /// Something that a thread does at a point of its work.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,6 +64,9 @@ impl Events {
         events.find_lent(source);
         events.find_spins(source, &options.busy, assumed);
         events.find_pieces(source, &options.pieces);
+        if options.owners {
+            events.find_owners(source, locks);
+        }
         for &task in &source.tasks {
             for (since, priority) in people::changes(source.timeline, task) {
                 let segment = people::attr_segment(priority);
@@ -203,13 +206,28 @@ impl Events {
             for slice in source.timeline.slices(task) {
                 let name = names.word(slice.name);
                 if texts.iter().any(|text| name.contains(text.as_str())) {
-                    let mark: Arc<str> = pieces::mark(name).into();
-                    let begin = Deed::Does(Segment::Begin(mark.clone()));
-                    self.add(task, slice.begin, begin);
-                    self.add(task, slice.end, Deed::Does(Segment::End(mark)));
+                    self.mark(task, slice, &pieces::mark(name));
                 }
             }
         }
+    }
+
+    /// The ends of slices that mean that their thread holds a lock.
+    fn find_owners(&mut self, source: &Source<'_>, locks: &LockWaits<'_>) {
+        let names = &source.timeline.recording().names;
+        for &task in &source.tasks {
+            let slices = source.timeline.slices(task).iter();
+            for slice in slices.filter(|slice| locks.is_held_in(slice)) {
+                self.mark(task, slice, &turns::mark(names.word(slice.name)));
+            }
+        }
+    }
+
+    fn mark(&mut self, task: Task, slice: &Slice, mark: &str) {
+        let mark: Arc<str> = mark.into();
+        let begin = Deed::Does(Segment::Begin(mark.clone()));
+        self.add(task, slice.begin, begin);
+        self.add(task, slice.end, Deed::Does(Segment::End(mark)));
     }
 
     pub(super) fn deeds_of(&mut self, task: Task) -> Vec<(Nanos, Deed)> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use event::{Cpu, Nanos, Task};
-use sim::scenario::Segment;
+use sim::scenario::{Segment, WaitUntil};
 use trace::explain::{LockWaits, SpinWait};
 use trace::timeline::{Since, State, Stay};
 
@@ -97,7 +97,9 @@ impl Walk<'_, '_> {
         let source = self.source;
         match self.events.first_of(self.task) {
             None => {}
-            Some(Ends::Signal(by)) => self.push(self.wait((by, false), Nanos::ZERO, false)),
+            Some(Ends::Signal(by)) => {
+                self.push(self.wait((by, WaitUntil::Signal), Nanos::ZERO, false));
+            }
             Some(Ends::At | Ends::After) => {
                 let known = |stay: &&Stay| stay.state != State::Unknown;
                 let first = source.stays[&self.task].iter().find(known);
@@ -154,11 +156,11 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn wait(&self, (by, is_lock): (Task, bool), late: Nanos, lends: bool) -> Segment {
+    fn wait(&self, (by, until): (Task, WaitUntil), late: Nanos, lends: bool) -> Segment {
         let on = self.source.names[&by].as_str().into();
         Segment::Wait {
             on,
-            is_lock,
+            until,
             late,
             lends,
         }
@@ -181,6 +183,7 @@ impl Walk<'_, '_> {
         WaitPlace {
             segment: self.segments.len(),
             within: names.collect::<Vec<_>>().join(" > "),
+            since: slices.last().map(|slice| slice.begin),
             is_lock: false,
         }
     }
@@ -265,13 +268,13 @@ impl Walk<'_, '_> {
         let segment = match ends {
             Ends::Signal(by) => {
                 let place = self.place(stay);
-                let is_lock = self.events.is_lock(self.task, stay.begin);
+                let until = if self.events.is_lock(self.task, stay.begin) {
+                    WaitUntil::Free
+                } else {
+                    WaitUntil::Signal
+                };
                 self.waits.push(place);
-                self.wait(
-                    (by, is_lock),
-                    late,
-                    self.events.lends(self.task, stay.begin),
-                )
+                self.wait((by, until), late, self.events.lends(self.task, stay.begin))
             }
             Ends::At => Segment::Until(stay.end - self.source.begin + late),
             Ends::After => Segment::Sleep {

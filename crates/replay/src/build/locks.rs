@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use event::{Nanos, Task};
-use sim::scenario::Segment;
+use sim::scenario::{Segment, WaitUntil};
 use trace::Name;
 use trace::explain::LockWaits;
 use trace::timeline::{Slice, Stay};
@@ -117,7 +117,7 @@ fn uncontended(
         let on = source.names[&owner].as_str().into();
         let wait = Segment::Wait {
             on,
-            is_lock: true,
+            until: WaitUntil::Free,
             late: Nanos::ZERO,
             lends: false,
         };

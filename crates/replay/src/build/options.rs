@@ -19,6 +19,9 @@ pub struct BuildOptions {
     pub busy: Vec<String>,
     /// Texts in the names of slices that are pieces of work, which changes cut: `Change::pieces` has them.
     pub pieces: Vec<String>,
+    /// Whether slices that mean that a thread holds a lock are marked, for changes that hand locks over:
+    /// `Change::hands_over` says so.
+    pub owners: bool,
 }
 
 /// Why there is no program, in one line.

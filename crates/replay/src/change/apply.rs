@@ -5,12 +5,12 @@ use std::sync::Arc;
 use event::Nanos;
 use policy::Attr;
 use sim::SimConfig;
-use sim::scenario::{QuotaPlan, Segment};
+use sim::scenario::{QuotaPlan, Segment, WaitUntil};
 
 use super::machine;
 use super::parts::{AttrChange, Part};
-use crate::pieces;
 use crate::program::{Program, ProgramThread};
+use crate::{pieces, turns};
 
 /// Does a part of a change.
 pub(super) fn apply(
@@ -52,6 +52,7 @@ pub(super) fn apply(
         Part::Cut(text, parts) => pieces::cut(program, text, *parts),
         Part::Earlier(name, by) => each(program, name, is_meant, |thread| thread.earlier(*by)),
         Part::Quota(name, thousandths) => quota(program, name, *thousandths, is_meant),
+        Part::HandOver(text) => turns::hand_over(program, text.as_deref()),
         Part::Inherit(text) => inherit(program, text.as_deref()),
         Part::Policy(policy) => {
             program.policy.clone_from(policy);
@@ -212,7 +213,7 @@ fn named(policy: &str, cpus: usize) -> Option<Box<dyn policy::Class>> {
 fn parked(on: Arc<str>) -> Segment {
     Segment::Wait {
         on,
-        is_lock: false,
+        until: WaitUntil::Signal,
         late: Nanos::ZERO,
         lends: false,
     }

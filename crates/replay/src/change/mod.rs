@@ -76,6 +76,13 @@ impl Change {
         })
     }
 
+    /// Whether it hands locks over: a program has to be made with the marks of their owners as
+    /// [`owners`](crate::BuildOptions::owners).
+    pub fn hands_over(&self) -> bool {
+        let is_one = |part: &Part| matches!(part, Part::HandOver(_));
+        self.parts.iter().any(is_one)
+    }
+
     /// The program with the change. `is_meant` says whether a name is a thread's, or that of its process.
     ///
     /// # Errors

@@ -21,6 +21,9 @@ pub(super) enum Part {
     Policy(String),
     /// Waits lend their priority: for locks, or in slices with this text in their names.
     Inherit(Option<String>),
+    /// A lock goes from its owner to the thread that waits for it: all locks, or those that threads want in
+    /// slices with this text in their names.
+    HandOver(Option<String>),
     /// Work takes this many thousandths of its time.
     Work(String, u64),
     /// Busy waits sleep.
@@ -74,6 +77,14 @@ pub(super) const KINDS: &[(&str, &str)] = &[
         "all locks lend their waiters' priorities to their owners",
     ),
     ("inherit:TEXT", "so do waits in slices with this text"),
+    (
+        "hand-over",
+        "locks go from their owners to threads that wait for them",
+    ),
+    (
+        "hand-over:TEXT",
+        "so do those that threads want in slices with this text",
+    ),
     ("nice:T=N", "the niceness of threads, -20 to 19"),
     ("fifo:T=N", "SCHED_FIFO with this priority, 1 to 99"),
     ("rr:T=N", "SCHED_RR with this priority"),
@@ -144,6 +155,7 @@ pub(super) fn read(part: &str) -> Result<Part, String> {
     let of = |why: String| format!("`{shown}`: {why}");
     let read = match (kind, name, value) {
         ("inherit", name, None) => return Ok(Part::Inherit(name.map(str::to_owned))),
+        ("hand-over", name, None) => return Ok(Part::HandOver(name.map(str::to_owned))),
         ("cpus", None, Some(value)) => number(value, 1, 1024).map(|count| Part::Cpus(count as u32)),
         ("policy", None, Some(value)) => Ok(Part::Policy(value.to_owned())),
         ("capacity", Some(list), Some(value)) => {
@@ -272,6 +284,7 @@ mod tests {
             ("mask:a=3-1", "such as 0-3,6"),
             ("cut:a=1", "from 2 to 1000"),
             ("cut=4", "is no change"),
+            ("hand-over=4", "is no change"),
             ("cpus=0", "from 1 to 1024"),
             ("", "is no change"),
         ] {

@@ -55,5 +55,5 @@ pub use file::{
 pub use objects::Measured;
 pub use quota::QuotaPlan;
 pub use run::{Ran, run, run_watched, run_with};
-pub use segments::{Exactly, Segment, Segments};
+pub use segments::{Exactly, Segment, Segments, WaitUntil};
 pub use span::Span;

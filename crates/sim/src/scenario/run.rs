@@ -9,7 +9,7 @@ use policy::{Attr, Mask};
 
 use super::file::{MAIN, Phase, Repeat, Scenario, ThreadPlan, WaitKind};
 use super::objects::{Measured, Objects};
-use super::segments::{self, Segment};
+use super::segments::{self, Segment, WaitUntil};
 use crate::{FirstThread, Machine, Sim, SimConfig, SimReport};
 
 /// The result of a scenario.
@@ -156,19 +156,20 @@ impl Actor {
                 Segment::Wake(target) => signals.wake(&sim, me, target),
                 Segment::Wait {
                     on,
-                    is_lock,
+                    until,
                     late,
                     lends,
                 } => {
                     let how = (*late, *lends);
-                    if *is_lock {
-                        signals.lock(&sim, me, on, how);
-                    } else {
-                        signals.wait(&sim, me, on, how);
+                    match until {
+                        WaitUntil::Signal => signals.wait(&sim, me, on, how),
+                        WaitUntil::Free => signals.lock(&sim, me, on, how),
+                        WaitUntil::Taken => signals.take_lock(&sim, me, on, how),
                     }
                 }
                 Segment::Hold(target) => signals.hold(me, target),
                 Segment::Free(target) => signals.free(&sim, me, target),
+                Segment::Hand(target) => signals.hand(&sim, me, target),
                 Segment::NextCpu(cpu) => sim.place(*cpu, false),
                 Segment::Cpu(cpu) => sim.place(*cpu, true),
                 Segment::Spin(on) => signals.spin(&sim, me, on),

@@ -22,14 +22,12 @@ pub enum Segment {
     Work(Nanos),
     /// It sends a signal to this thread, and wakes it if it waits for that: `wake ui`.
     Wake(Arc<str>),
-    /// It sleeps until this thread has sent it one more signal than it has waited for: `wait worker`. What
-    /// was sent before counts.
+    /// It sleeps until another thread has done something.
     Wait {
-        /// The sender.
+        /// The other thread.
         on: Arc<str>,
-        /// Whether it is for a lock, `lock worker`: it sleeps while the sender holds what this thread
-        /// wants, from its `hold` to its `free`.
-        is_lock: bool,
+        /// What that has to do.
+        until: WaitUntil,
         /// How much later than the signal the thread can run, because its CPU was in an idle state that takes
         /// long to leave, for example: `wait worker late 300 us`.
         late: Nanos,
@@ -45,6 +43,8 @@ pub enum Segment {
     Hold(Arc<str>),
     /// It gives it back, and wakes that thread if it waits for it: `free ui`.
     Free(Arc<str>),
+    /// It gives back what it took, to that thread if it waits for it with `take`: `hand ui`.
+    Hand(Arc<str>),
     /// If that thread waits for a signal of this one, it works for this long and sends it; otherwise it goes
     /// on at once: `serve ui for 1 ms`. So a thread does that looks for jobs between pieces of its own work.
     Serve {
@@ -78,6 +78,30 @@ pub enum Segment {
     Hog,
     /// It sleeps until the scenario is over: `rest`.
     Rest,
+}
+
+/// What ends a wait for another thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitUntil {
+    /// It has sent this thread one more signal than this one has waited for: `wait worker`. What was sent
+    /// before counts.
+    Signal,
+    /// It holds nothing that this thread wants, from its `hold` to its `free`: `lock worker`.
+    Free,
+    /// The same, and this thread has it from then on, until its own `hand`: `take worker`. If the other one
+    /// gives it back by `hand`, this one has it at once, before it runs. So a fair lock is between two
+    /// threads that both take it and hand it over.
+    Taken,
+}
+
+impl WaitUntil {
+    fn word(self) -> &'static str {
+        match self {
+            WaitUntil::Signal => "wait",
+            WaitUntil::Free => "lock",
+            WaitUntil::Taken => "take",
+        }
+    }
 }
 
 /// A list of segments. In a file it is text, one line for each.
@@ -116,7 +140,7 @@ impl Segments {
             Segment::Wake(name) | Segment::Spin(name) | Segment::Wait { on: name, .. } => {
                 Some(name)
             }
-            Segment::Hold(name) | Segment::Free(name) => Some(name),
+            Segment::Hold(name) | Segment::Free(name) | Segment::Hand(name) => Some(name),
             Segment::Serve { waiter, .. } => Some(waiter),
             _ => None,
         })
@@ -155,8 +179,8 @@ pub(super) fn wakes(now: Nanos, length: Nanos, until: Option<Nanos>) -> Nanos {
     }
 }
 
-/// What is behind the words `wait` and `lock`.
-fn wait(rest: &str, is_lock: bool) -> Result<Segment, String> {
+/// What is behind the word of a wait.
+fn wait(rest: &str, until: WaitUntil) -> Result<Segment, String> {
     let (rest, lends) = match rest.strip_suffix(LENDING) {
         Some(rest) => (rest.trim_end(), true),
         None => (rest, false),
@@ -168,7 +192,7 @@ fn wait(rest: &str, is_lock: bool) -> Result<Segment, String> {
         "" => Err("a wait needs a name behind it".to_owned()),
         on => Ok(Segment::Wait {
             on: on.into(),
-            is_lock,
+            until,
             late,
             lends,
         }),
@@ -205,10 +229,12 @@ fn segment(line: &str) -> Result<Segment, String> {
     Ok(match word {
         "work" => Segment::Work(length()?),
         "wake" => Segment::Wake(name()?),
-        "wait" => wait(rest, false)?,
-        "lock" => wait(rest, true)?,
+        "wait" => wait(rest, WaitUntil::Signal)?,
+        "lock" => wait(rest, WaitUntil::Free)?,
+        "take" => wait(rest, WaitUntil::Taken)?,
         "hold" => Segment::Hold(name()?),
         "free" => Segment::Free(name()?),
+        "hand" => Segment::Hand(name()?),
         "spin" => Segment::Spin(name()?),
         "serve" => serve(rest)?,
         "sleep" => sleep(rest)?,
@@ -230,8 +256,8 @@ fn segment(line: &str) -> Result<Segment, String> {
         _ => {
             let shown: String = line.chars().take(40).collect();
             return Err(format!(
-                "`{shown}` is no segment: give work, wake, wait, lock, hold, free, spin, serve, \
-                 sleep, until, nice, fifo, cpu, next-cpu, begin, end, hog or rest"
+                "`{shown}` is no segment: give work, wake, wait, lock, hold, free, take, hand, spin, \
+                 serve, sleep, until, nice, fifo, cpu, next-cpu, begin, end, hog or rest"
             ));
         }
     })
@@ -244,12 +270,11 @@ impl fmt::Display for Segment {
             Segment::Wake(name) => write!(f, "wake {name}"),
             Segment::Wait {
                 on,
-                is_lock,
+                until,
                 late,
                 lends,
             } => {
-                let word = if *is_lock { "lock" } else { "wait" };
-                write!(f, "{word} {on}")?;
+                write!(f, "{} {on}", until.word())?;
                 if *late > Nanos::ZERO {
                     write!(f, "{LATE}{}", Exactly(*late))?;
                 }
@@ -257,6 +282,7 @@ impl fmt::Display for Segment {
             }
             Segment::Hold(name) => write!(f, "hold {name}"),
             Segment::Free(name) => write!(f, "free {name}"),
+            Segment::Hand(name) => write!(f, "hand {name}"),
             Segment::NextCpu(cpu) => write!(f, "next-cpu {cpu}"),
             Segment::Cpu(cpu) => write!(f, "cpu {cpu}"),
             Segment::Spin(name) => write!(f, "spin {name}"),
@@ -318,13 +344,19 @@ mod tests {
                 !name.ends_with(LENDING)
             })
             .prop_map(Arc::from);
-        (0..17, length, name, -20..=19i8, 1..=99u8).prop_map(|(kind, length, name, nice, fifo)| {
+        let until = prop_oneof![
+            Just(WaitUntil::Signal),
+            Just(WaitUntil::Free),
+            Just(WaitUntil::Taken),
+        ];
+        let numbers = (-20..=19i8, 1..=99u8, until);
+        (0..18, length, name, numbers).prop_map(|(kind, length, name, (nice, fifo, until))| {
             match kind {
                 0 => Segment::Work(length),
                 1 => Segment::Wake(name),
                 2 | 3 => Segment::Wait {
                     on: name,
-                    is_lock: nice > 0,
+                    until,
                     late: if kind == 2 { length } else { Nanos::ZERO },
                     lends: fifo > 50,
                 },
@@ -340,6 +372,7 @@ mod tests {
                 10 => Segment::End(name),
                 13 => Segment::Hold(name),
                 14 => Segment::Free(name),
+                16 => Segment::Hand(name),
                 11 => Segment::NextCpu(u32::from(fifo)),
                 12 => Segment::Cpu(u32::from(fifo)),
                 15 => Segment::Serve {

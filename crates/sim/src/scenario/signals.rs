@@ -40,6 +40,8 @@ struct Inbox {
     locks: BTreeMap<usize, i64>,
     /// The sender of the signal that the thread sleeps for, and whether it lends.
     waits_for: Option<(usize, bool)>,
+    /// While it waits to take a lock: the holder.
+    takes_from: Option<usize>,
     /// How much later than the signal it can run.
     late: Nanos,
     parker: Arc<SimParker>,
@@ -70,6 +72,7 @@ impl Signals {
                 sent: BTreeMap::new(),
                 locks: BTreeMap::new(),
                 waits_for: None,
+                takes_from: None,
                 late: Nanos::ZERO,
                 parker: Arc::new(sim.parker()),
                 word: Arc::new(<Sim as Memory>::AtomicU64::new(0)),
@@ -116,6 +119,20 @@ impl Signals {
             *count -= 1;
             *count <= 0
         });
+    }
+
+    /// The same, and the thread of this name has it at once if it waits to take it.
+    pub(super) fn hand(&self, sim: &Sim, me: usize, target: &str) {
+        if let Some(target) = self.number(target) {
+            let mut boxes = held(&self.boxes);
+            let inbox = &mut boxes[target];
+            let is_last = inbox.locks.get(&me).is_none_or(|count| *count <= 1);
+            let takes = inbox.takes_from.take_if(|from| is_last && *from == me);
+            if takes.is_some() {
+                *boxes[me].locks.entry(target).or_default() += 1;
+            }
+        }
+        self.free(sim, me, target);
     }
 
     /// Tells a thread something, which says whether it goes on if it waits for this one.
@@ -169,14 +186,32 @@ impl Signals {
 
     /// Thread `me` sleeps while the thread of this name holds what it wants.
     pub(super) fn lock(&self, sim: &Sim, me: usize, from: &str, how: (Nanos, bool)) {
+        if let Some(from) = self.number(from) {
+            self.sleep(sim, me, from, how, || self.is_free(me, from));
+        }
+    }
+
+    /// The same, and it holds what that thread wants from then on.
+    pub(super) fn take_lock(&self, sim: &Sim, me: usize, from: &str, how: (Nanos, bool)) {
         let Some(from) = self.number(from) else {
             return;
         };
-        let is_free = || {
-            let boxes = held(&self.boxes);
-            boxes[me].locks.get(&from).is_none_or(|count| *count <= 0)
-        };
-        self.sleep(sim, me, from, how, is_free);
+        if !self.is_free(me, from) {
+            held(&self.boxes)[me].takes_from = Some(from);
+            self.sleep(sim, me, from, how, || self.is_free(me, from));
+            // It was handed over, unless the holder said `free`.
+            let mut boxes = held(&self.boxes);
+            if boxes[me].takes_from.take().is_none() {
+                return;
+            }
+        }
+        *held(&self.boxes)[from].locks.entry(me).or_default() += 1;
+    }
+
+    /// Whether the thread `from` holds nothing that thread `me` wants.
+    fn is_free(&self, me: usize, from: usize) -> bool {
+        let boxes = held(&self.boxes);
+        boxes[me].locks.get(&from).is_none_or(|count| *count <= 0)
     }
 
     /// Thread `me` sleeps until something is so, for which the thread `from` is responsible.

@@ -115,6 +115,11 @@ impl<'t> LockWaits<'t> {
         innermost.filter(|slice| self.says(slice).locks)
     }
 
+    /// Whether a slice means that its thread holds something.
+    pub fn is_held_in(&self, slice: &Slice) -> bool {
+        self.says(slice).holds
+    }
+
     fn says(&self, slice: &Slice) -> NameHints {
         self.says
             .get(slice.name.0 as usize)

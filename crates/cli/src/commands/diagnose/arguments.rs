@@ -116,6 +116,8 @@ WHAT IF (--what-if CHANGE), one or several with \" and \" between them. T is a
 thread's name, number or pattern, as for --thread:
   inherit             all locks lend their waiters' priorities to their owners
   inherit:TEXT        so do waits in slices with this text
+  hand-over           locks go from their owners to threads that wait for them
+  hand-over:TEXT      so do those that threads want in slices with this text
   nice:T=N            the niceness of threads, -20 to 19
   fifo:T=N            SCHED_FIFO with this priority, 1 to 99
   rr:T=N              SCHED_RR with this priority

@@ -216,6 +216,7 @@ impl<'a> Study<'a> {
             tick: arguments.tick,
             busy: arguments.busy.clone(),
             pieces: pieces.map(str::to_owned).collect(),
+            owners: arguments.what_if.iter().any(Change::hands_over),
         };
         let explanation = &account.explanation;
         let waits = explanation.waits.iter();
