@@ -63,8 +63,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
         },
         Lesson {
             text: "Where pieces are short, workers that share one queue look for work almost all the time \
-                   ({001-fa}, 31 workers); with a queue for each it is {001-da}.",
-            rests_on: &[("001-fa", Reproduced), ("001-da", Reproduced)],
+                   ({001-fa}, 31 workers).",
+            rests_on: &[("001-fa", Reproduced)],
         },
         Lesson {
             text: "Sums for each thread cost the same for any number of threads; a shared word costs more \

@@ -1,10 +1,13 @@
 //! Source 000: a ready job on the critical path that no thread runs.
 
 mod choices;
+mod cores;
 mod here;
+mod option_two;
 mod remedies;
 mod remedy;
 mod scene;
+mod scene_jobs;
 mod slow_core;
 
 pub(super) use choices::{CORES_BACK, CRITICAL};
@@ -13,7 +16,7 @@ pub(super) use remedy::{park, thread};
 pub(super) use scene::scene_on;
 
 use super::article::{Experiment, ExperimentPart, Here};
-use super::claim::ClaimVerdict::{Beyond, Given, Reproduced};
+use super::claim::ClaimVerdict::{Beyond, Depends, Given, Reproduced};
 use super::lesson::Lesson;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -27,7 +30,10 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             start and every length differs by up to a tenth, by a seed: from the main thread's start to \
             the end of its wait. Then the article's second option: a job of 0.6 ms on a small core that \
             was idle, and on one held at its lowest clock, against the fastest core at full speed. Both \
-            chips that are sold as this phone are used, and for the second option two desktop processors.",
+            chips that are sold as this phone are used, and for the second option two desktop processors. \
+            Then the same job while others keep the fast cores busy; which cores plain ways take for the \
+            fast ones on 153 machines whose cores are known (`testdata/topology`), and what two cores cost a \
+            frame.",
     machine: "galaxy-s22-exynos, galaxy-s22-snapdragon, core-i9-12900k, apple-m1",
     policy: "cfs-4.12, eevdf-6.6, eevdf-6.18",
     learnt: &[
@@ -50,6 +56,22 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             text: "A waiter that runs pieces of what it waits for need not know which core goes away \
                    ({000-o}).",
             rests_on: &[("000-o", Reproduced)],
+        },
+        Lesson {
+            text: "Parking removes the scene where the awaited worker has a core for itself. Where threads \
+                   run on any of the fast cores some frames are late with parking and with Paceline alike \
+                   ({000-xa}): those in which the jobs hardly fit.",
+            rests_on: &[("000-xa", Reproduced), ("000-xb", Reproduced)],
+        },
+        Lesson {
+            text: "Beside uncritical work a thread that may run on a small core is put there ({000-qa}), and \
+                   is through before the kernel's average calls the core too small ({000-qb}).",
+            rests_on: &[("000-qa", Reproduced), ("000-qb", Reproduced)],
+        },
+        Lesson {
+            text: "To take the cores with the highest clock for the fast ones leaves two or fewer on some \
+                   machines ({000-n}); a frame takes {000-nb} then.",
+            rests_on: &[("000-n", Depends), ("000-nb", Reproduced)],
         },
         Lesson {
             text: "Under EEVDF the scene is rarer, and not gone ({000-x}): in the run above the worker that \
@@ -84,6 +106,18 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             run: slow_core::run,
             values: &[&slow_core::JOB, &slow_core::IDLE],
             seeds: 0,
+            is_varied_quickly: false,
+        },
+        ExperimentPart {
+            run: option_two::run,
+            values: &[&slow_core::JOB],
+            seeds: 4,
+            is_varied_quickly: false,
+        },
+        ExperimentPart {
+            run: cores::run,
+            values: &[&cores::PIECE],
+            seeds: 4,
             is_varied_quickly: false,
         },
     ],

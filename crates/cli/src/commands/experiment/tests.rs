@@ -37,7 +37,7 @@ const FOUND: &[(&Experiment, &[(&str, ClaimVerdict)])] = {
                 ("000-g", Beyond),
                 ("000-k", Contradicted),
                 ("000-m", Depends),
-                ("000-n", Beyond),
+                ("000-n", Depends),
                 ("000-p", Beyond),
                 ("000-r", Beyond),
             ],

@@ -142,7 +142,7 @@ fn table(rows: &[ReadRow], graphs: usize) -> Table {
 
 /// Paceline against both readings of 2022.2, and where it is slower.
 fn no_slower(rows: &[ReadRow], graphs: usize) -> Claim {
-    const LEAST: Expect = Expect::AtLeast(0.97);
+    const LEAST: Expect = Expect::AtLeast(0.96);
     let least = |place| {
         let ratios = rows.iter().map(move |row| row.paceline_against(place).0);
         ratios.fold(f64::MAX, f64::min)
@@ -152,15 +152,15 @@ fn no_slower(rows: &[ReadRow], graphs: usize) -> Claim {
         mean + 2.0 * error < 1.0
     });
     let slower: Vec<String> = slower
-        .map(|row| format!("{} workers with {}", row.workers, row.piece))
+        .map(|row| format!("{} and {}", row.workers, row.piece))
         .collect();
     let slower = match slower.as_slice() {
         [] => "nowhere".to_owned(),
-        some => format!("with {}", some.join(", ")),
+        some => format!("with these workers and pieces: {}", some.join(", ")),
     };
     Claim::ours(
         "001-ia",
-        "Over all graphs Paceline is at most 3 % slower than 2022.2, with any workers and pieces",
+        "Over all graphs Paceline is at most 4 % slower than 2022.2, with any workers and pieces",
     )
     .is(LEAST, least(BLOCKS), "times 2022.2, the least of all rows")
     .varied("entries", "each piece", LEAST, least(PIECES))

@@ -82,8 +82,8 @@ pub(super) const INSTRUCTIONS: ChosenValue = ChosenValue {
 };
 pub(super) const LINES: ChosenValue = ChosenValue {
     name: "lines",
-    about: "how long a cache line travels",
-    unit: ValueUnit::Of("% of the published latencies"),
+    about: "how long a cache line travels, in parts of the published latencies",
+    unit: ValueUnit::Of("%"),
     chosen: 100.0,
     others: &[20.0, 50.0],
     why: "two real threads that do nothing but count one word up need a fifth of what is simulated",

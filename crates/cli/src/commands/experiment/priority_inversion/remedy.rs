@@ -28,12 +28,19 @@ pub(super) enum Remedy {
     /// … that lends priorities.
     Inheriting,
     ParkOnAllCores,
-    /// The job system's ranges, which the waiting thread takes part in.
+    /// The program's threads may run on all fast cores, and not only where the pictures show them.
+    ParkAnywhere,
+    /// The job system's ranges, which the waiting thread takes part in; what it waits for is in the frame's
+    /// lane.
     Paceline,
+    /// The same without lanes.
+    PacelineInOrder,
+    /// … and it waits for all of them.
+    PacelineAll,
 }
 
 impl Remedy {
-    pub(super) const ALL: [Remedy; 12] = [
+    pub(super) const ALL: [Remedy; 15] = [
         Remedy::None,
         Remedy::MoreWorkers,
         Remedy::MoreCores,
@@ -45,7 +52,10 @@ impl Remedy {
         Remedy::Mutex,
         Remedy::Inheriting,
         Remedy::ParkOnAllCores,
+        Remedy::ParkAnywhere,
         Remedy::Paceline,
+        Remedy::PacelineInOrder,
+        Remedy::PacelineAll,
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -61,7 +71,10 @@ impl Remedy {
             Remedy::Mutex => "a mutex",
             Remedy::Inheriting => "a mutex that inherits",
             Remedy::ParkOnAllCores => "park, small cores allowed",
+            Remedy::ParkAnywhere => "park, any fast core",
             Remedy::Paceline => "Paceline",
+            Remedy::PacelineInOrder => "Paceline, jobs in their order",
+            Remedy::PacelineAll => "Paceline, all jobs awaited",
         }
     }
 
@@ -92,13 +105,17 @@ impl Remedy {
                 park(&mut scene);
                 ours(&mut scene).for_each(|thread| thread.cpus.clear());
             }
+            Remedy::ParkAnywhere => {
+                park(&mut scene);
+                ours(&mut scene).for_each(|thread| thread.cpus = vec![4, 5, 6, 7]);
+            }
             Remedy::Mutex | Remedy::Inheriting => {
                 lock(&mut scene);
                 if self == Remedy::Inheriting {
                     scene.inheriting_mutexes.push("job".into());
                 }
             }
-            Remedy::Paceline => {
+            Remedy::Paceline | Remedy::PacelineInOrder | Remedy::PacelineAll => {
                 scene.threads.retain(|thread| !is_ours(thread));
                 scene.program = Some(toml::Table::new());
             }

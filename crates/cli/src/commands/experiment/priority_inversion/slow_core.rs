@@ -66,7 +66,7 @@ fn scene(
 }
 
 /// The CPUs of a cluster.
-fn cpus_of(machine: &Machine, cluster: usize) -> Vec<u32> {
+pub(super) fn cpus_of(machine: &Machine, cluster: usize) -> Vec<u32> {
     let all = machine.cpus.iter().enumerate();
     let of = all.filter(|(_, cpu)| cpu.cluster as usize == cluster);
     of.map(|(number, _)| number as u32).collect()
