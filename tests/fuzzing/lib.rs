@@ -1,10 +1,14 @@
 //! Arbitrary bytes for each parser and reader: no input may make one panic, hang, or take memory without
 //! bound.
 //!
+//! The last one is no reader: its bytes are calls of C in any order.
+//!
 //! `fuzz/` has a program for each that a fuzzer feeds; the test `corpus` feeds them the files committed in
 //! `fuzz/corpus/`. Both call the functions here. They also check every input that was understood, such as
 //! that a graph reads back as it was written.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
+
+mod misuse;
 
 /// The guide to traces: its programs are doc tests.
 #[cfg(doctest)]
@@ -137,7 +141,17 @@ pub const TARGETS: &[Target] = &[
         reads: "pages of hints, as other processes may leave them",
         feed: hint_page,
     },
+    Target {
+        name: "misuse",
+        reads: "calls of C in any order, as bytes",
+        feed: misuse,
+    },
 ];
+
+/// Makes these calls of C, and compares what they return with a model.
+pub fn misuse(bytes: &[u8]) {
+    misuse::run(bytes);
+}
 
 /// Reads a machine, and asks it a simulator's questions.
 pub fn machine(bytes: &[u8]) {

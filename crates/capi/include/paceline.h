@@ -71,7 +71,7 @@ typedef enum {
    */
   PL_TOO_MANY_EDGES = 9,
   /**
-   * The job has started, or the event is complete: it is too late for this.
+   * The job is ready or has started, the event is complete, the graph is built: it is too late for this.
    */
   PL_TOO_LATE = 10,
   /**
@@ -896,8 +896,8 @@ pl_status pl_combine(pl_system *system,
                      pl_job *out);
 
 /**
- * `job`, which has not started, waits for `before`, too. PL_TOO_LATE if it has, PL_CYCLE if `before` waits
- * for `job`.
+ * `job`, which waits for others already, waits for `before`, too. PL_TOO_LATE if it is ready, runs or is
+ * over (an event holds a job back), PL_CYCLE if `before` waits for `job`.
  *
  * Requires: `system` was made by pl_system_create.
  */
@@ -1063,8 +1063,9 @@ pl_status pl_trace_finish(pl_system *system,
 
 /**
  * Waits until a job has ended. Meanwhile the thread runs it and the jobs that it waits for, and nothing
- * else. Makes all jobs of this thread known to the workers before. PL_FAILED or another status says why the
- * job did not end well. In a job it may be called, too; PL_DEADLOCK if the job waits for the one that calls.
+ * else; where there are no workers it runs others, too, when none of these is ready. Makes all jobs of this
+ * thread known to the workers before. PL_FAILED or another status says why the job did not end well. In a
+ * job it may be called, too; PL_DEADLOCK if the job waits for the one that calls.
  *
  * Requires: `system` was made by pl_system_create.
  */
@@ -1073,7 +1074,8 @@ pl_status pl_wait(pl_system *system,
 
 /**
  * As pl_wait, for so many nanoseconds at most: PL_TIMEOUT if the job has not ended then. A body that the
- * thread has begun to run is not broken off. 0 looks and does not wait.
+ * thread has begun to run is not broken off; there are such bodies in a job, and where there are no workers.
+ * 0 does not wait, but then it may run something, too: pl_is_done only looks.
  *
  * Requires: `system` was made by pl_system_create.
  */

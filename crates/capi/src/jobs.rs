@@ -264,8 +264,8 @@ pub unsafe extern "C" fn pl_combine(
     })
 }
 
-/// `job`, which has not started, waits for `before`, too. PL_TOO_LATE if it has, PL_CYCLE if `before` waits
-/// for `job`.
+/// `job`, which waits for others already, waits for `before`, too. PL_TOO_LATE if it is ready, runs or is
+/// over (an event holds a job back), PL_CYCLE if `before` waits for `job`.
 ///
 /// # Safety
 /// `system` was made by pl_system_create.

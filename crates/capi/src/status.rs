@@ -31,7 +31,7 @@ pub enum pl_status {
     PL_TOO_MANY_THREADS = 8,
     /// There is no room for a further dependency.
     PL_TOO_MANY_EDGES = 9,
-    /// The job has started, or the event is complete: it is too late for this.
+    /// The job is ready or has started, the event is complete, the graph is built: it is too late for this.
     PL_TOO_LATE = 10,
     /// The dependency would close a circle, or the graph has one.
     PL_CYCLE = 11,

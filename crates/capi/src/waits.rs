@@ -9,8 +9,9 @@ use crate::status::{Answer, call, pl_status};
 use crate::system::{named, pl_system, time};
 
 /// Waits until a job has ended. Meanwhile the thread runs it and the jobs that it waits for, and nothing
-/// else. Makes all jobs of this thread known to the workers before. PL_FAILED or another status says why the
-/// job did not end well. In a job it may be called, too; PL_DEADLOCK if the job waits for the one that calls.
+/// else; where there are no workers it runs others, too, when none of these is ready. Makes all jobs of this
+/// thread known to the workers before. PL_FAILED or another status says why the job did not end well. In a
+/// job it may be called, too; PL_DEADLOCK if the job waits for the one that calls.
 ///
 /// # Safety
 /// `system` was made by pl_system_create.
@@ -25,7 +26,8 @@ pub unsafe extern "C" fn pl_wait(system: *mut pl_system, job: pl_job) -> pl_stat
 }
 
 /// As pl_wait, for so many nanoseconds at most: PL_TIMEOUT if the job has not ended then. A body that the
-/// thread has begun to run is not broken off. 0 looks and does not wait.
+/// thread has begun to run is not broken off; there are such bodies in a job, and where there are no workers.
+/// 0 does not wait, but then it may run something, too: pl_is_done only looks.
 ///
 /// # Safety
 /// `system` was made by pl_system_create.

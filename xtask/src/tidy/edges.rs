@@ -149,10 +149,10 @@ const TABLE: &[Row] = &[
     Row {
         name: TESTS,
         may: &[
-            EVENT, PLATFORM, HINT, PACELINE, POLICY, SIM, WORKLOAD, MEASURE, TRACE, TESTKIT,
+            CAPI, EVENT, PLATFORM, HINT, PACELINE, POLICY, SIM, WORKLOAD, MEASURE, TRACE, TESTKIT,
         ],
         dev: &[
-            EVENT, PLATFORM, HINT, PACELINE, POLICY, SIM, WORKLOAD, MEASURE, TRACE, TESTKIT,
+            CAPI, EVENT, PLATFORM, HINT, PACELINE, POLICY, SIM, WORKLOAD, MEASURE, TRACE, TESTKIT,
         ],
         outside: ANY,
     },

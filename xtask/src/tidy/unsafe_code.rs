@@ -70,6 +70,7 @@ const ALLOWED: &[&str] = &[
     "crates/capi/src/",
     "crates/capi/tests/graphs.rs",
     "crates/capi/tests/misuse.rs",
+    "tests/fuzzing/misuse/",
     // The simulated machine: it implements the facade's unsafe traits and switches stacks.
     "crates/sim/src/run/",
     "crates/sim/src/sim.rs",
