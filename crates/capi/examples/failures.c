@@ -30,17 +30,20 @@ static void told(const char *what, pl_status status) {
 int main(void) {
     pl_system *jobs;
     pl_job loaded, drawn, given_up, never;
-    pl_job_desc job = {.size = sizeof job, .name = "load", .body = load};
+    pl_job_desc job = {.size = sizeof job, .name = "load", .body = load, .site = PL_HERE};
     pl_loop_desc loop = {.size = sizeof loop, .body = piece, .count = 100};
 
     printf("version %s\n", pl_version());
     MUST(pl_system_create(&(pl_system_desc){.size = sizeof(pl_system_desc), .workers = 1}, &jobs));
     MUST(pl_schedule(jobs, &job, &loaded));
     job = (pl_job_desc){
-        .size = sizeof job, .name = "draw", .body = draw, .after = &loaded, .after_count = 1};
+        .size = sizeof job, .name = "draw", .body = draw, .after = &loaded, .after_count = 1,
+        .site = PL_HERE};
     MUST(pl_schedule(jobs, &job, &drawn));
     told("load", pl_wait(jobs, loaded));
     told("draw", pl_wait(jobs, drawn));
+    printf("at %s\n", PL_LAST_ERROR());
+    printf("at %s\n", pl_last_error_at("elsewhere.c", 7));
     told("loop", pl_parallel_for(jobs, &loop));
 
     MUST(pl_event_create(jobs, "reply", 1, &given_up));

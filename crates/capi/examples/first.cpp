@@ -61,6 +61,7 @@ int main() {
         jobs.wait(draw);
     } catch (const pl::error &thrown) {
         std::printf("%s: %s\n", pl_status_name(thrown.status()), thrown.what());
+        std::printf("the wait: %s:%u\n", thrown.where().file, static_cast<unsigned>(thrown.where().line));
     }
     try {
         jobs.parallel_for("pieces", 100, [](std::size_t begin, std::size_t end) {

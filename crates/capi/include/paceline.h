@@ -26,6 +26,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/** The place in the program where this stands, for `site` in descriptions. */
+#define PL_HERE (&(const pl_site){ __FILE__, __LINE__ })
+
+/** The sentence of pl_last_error() behind the place where this stands. */
+#define PL_LAST_ERROR() pl_last_error_at(__FILE__, __LINE__)
+
 /**
  * How a call went. Zero is success. pl_last_error() has a sentence for each other one.
  */
@@ -180,6 +186,20 @@ typedef uint64_t pl_token;
 typedef uint64_t pl_pin;
 
 /**
+ * A place in the program: PL_HERE in C.
+ */
+typedef struct {
+  /**
+   * The file; the text may go away after the call.
+   */
+  const char *file;
+  /**
+   * The line in it.
+   */
+  uint32_t line;
+} pl_site;
+
+/**
  * A job. Zero in a field is its default.
  */
 typedef struct {
@@ -244,6 +264,10 @@ typedef struct {
    * The group that it belongs to (pl_group_create): waits of the group may run it. 0: none.
    */
   pl_group group;
+  /**
+   * Where it is made: PL_HERE. Texts about it have the place. Null: they have its name alone.
+   */
+  const pl_site *site;
 } pl_job_desc;
 
 /**
@@ -315,6 +339,10 @@ typedef struct {
    * As in pl_job_desc. Not for pl_parallel_for.
    */
   pl_group group;
+  /**
+   * As in pl_job_desc.
+   */
+  const pl_site *site;
 } pl_loop_desc;
 
 /**
@@ -404,6 +432,10 @@ typedef struct {
    * 1: it is run by the thread that runs the graph, or that waits for the run.
    */
   uint32_t on_main;
+  /**
+   * As in pl_job_desc.
+   */
+  const pl_site *site;
 } pl_node_desc;
 
 /**
@@ -982,6 +1014,15 @@ pl_status pl_unpin_thread(pl_system *system);
  * thread. Never null. Free.
  */
 const char *pl_last_error(void);
+
+/**
+ * As pl_last_error, behind a place in the program, the one of the call that failed: PL_LAST_ERROR() in C.
+ * It is valid until the next call of this function on this thread.
+ *
+ * Requires: `file` is null or ends with a zero byte.
+ */
+const char *pl_last_error_at(const char *file,
+                             uint32_t line);
 
 /**
  * The name of a status, such as "PL_OK"; "unknown status" for a number that is none. It is valid for ever.

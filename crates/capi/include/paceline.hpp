@@ -46,21 +46,35 @@
 
 namespace pl {
 
-/// A call that did not do what it was asked for: what() is a sentence.
+/// As a default argument: where the caller stands. A compiler that cannot say has a null file.
+#if defined(__GNUC__) || defined(__clang__) || (defined(_MSC_VER) && _MSC_VER >= 1926)
+constexpr pl_site here(const char *file = __builtin_FILE(), std::uint32_t line = __builtin_LINE()) noexcept {
+    return {file, line};
+}
+#else
+constexpr pl_site here(const char *file = nullptr, std::uint32_t line = 0) noexcept { return {file, line}; }
+#endif
+
+/// A call that did not do what it was asked for: what() is a sentence, with the places in the program that have
+/// made the jobs in it.
 class error : public std::runtime_error {
 public:
-    error(pl_status status, const char *text) : std::runtime_error(text), status_(status) {}
+    error(pl_status status, const char *text, pl_site where = {nullptr, 0})
+        : std::runtime_error(text), status_(status), where_(where) {}
 
     pl_status status() const noexcept { return status_; }
+    /// The place of the call, if it was a wait. Its file may be null.
+    pl_site where() const noexcept { return where_; }
 
 private:
     pl_status status_;
+    pl_site where_;
 };
 
 /// Throws if a call of paceline.h has failed.
-inline void check(pl_status status) {
+inline void check(pl_status status, pl_site where = {nullptr, 0}) {
     if (status != PL_OK)
-        throw error(status, pl_last_error());
+        throw error(status, pl_last_error(), where);
 }
 
 /// What a body may ask while it runs.
@@ -341,9 +355,10 @@ public:
 private:
     friend class system;
 
-    template <class Desc> void fill(Desc &desc, const char *name) const {
+    template <class Desc> void fill(Desc &desc, const char *name, const pl_site &at) const {
         desc.size = sizeof(Desc);
         desc.name = name;
+        desc.site = &at;
         desc.after = after_.data();
         desc.after_count = after_.size();
         desc.lane = lane_;
@@ -433,10 +448,11 @@ public:
 private:
     template <class D> friend class graph;
 
-    pl_node_desc described(const char *name) const {
+    pl_node_desc described(const char *name, const pl_site &at) const {
         pl_node_desc desc{};
         desc.size = sizeof desc;
         desc.name = name;
+        desc.site = &at;
         desc.after = after_.data();
         desc.after_count = after_.size();
         desc.only_if = only_if_.data();
@@ -559,7 +575,9 @@ public:
 
     pl_group number() const noexcept { return number_; }
     /// Waits for a job. Meanwhile the thread runs what the job needs, and jobs of the group.
-    void wait(job of) const { check(pl_group_wait(system_, number_, of.number())); }
+    void wait(job of, pl_site at = here()) const {
+        check(pl_group_wait(system_, number_, of.number()), at);
+    }
     /// Waits for so long at most; false if the job has not ended then.
     template <class Rep, class Period>
     bool wait_for(job of, std::chrono::duration<Rep, Period> time) const {
@@ -673,9 +691,10 @@ public:
     }
 
     /// A job: `void(pl::context&, D&)` or less.
-    template <class F> node job(const char *name, F body, const node_options &how = {}) {
+    template <class F>
+    node job(const char *name, F body, const node_options &how = {}, pl_site at = here()) {
         using made = detail::node_body<D, F>;
-        pl_node_desc desc = how.described(name);
+        pl_node_desc desc = how.described(name, at);
         desc.body = made::run;
         return add(desc, made{first_.get(), std::move(body)});
     }
@@ -683,8 +702,9 @@ public:
     /// gets parts: `void(pl::context&, D&, std::size_t begin, std::size_t end)`, on several threads at the same
     /// time.
     template <class L, class F>
-    node loop(const char *name, L length, F body, const node_options &how = {}) {
-        pl_node_desc desc = how.described(name);
+    node loop(const char *name, L length, F body, const node_options &how = {},
+              pl_site at = here()) {
+        pl_node_desc desc = how.described(name, at);
         if constexpr (std::is_convertible_v<L, std::size_t>) {
             auto count = static_cast<std::size_t>(length);
             auto fixed = [count] { return count; };
@@ -695,9 +715,10 @@ public:
     }
     /// A condition: `bool(pl::context&, D&)` or less. Nodes hang on it by node_options::only_if.
     template <class F>
-    pl::condition condition(const char *name, F holds, const node_options &how = {}) {
+    pl::condition condition(const char *name, F holds, const node_options &how = {},
+                            pl_site at = here()) {
         using made = detail::node_body<D, F>;
-        pl_node_desc desc = how.described(name);
+        pl_node_desc desc = how.described(name, at);
         desc.condition = made::holds;
         return pl::condition(add(desc, made{first_.get(), std::move(holds)}).number());
     }
@@ -708,8 +729,9 @@ public:
         return node(made);
     }
     /// What `declare` adds is a nested graph: what comes after it comes after all of that.
-    template <class F> node nested(const char *name, F declare, const node_options &how = {}) {
-        pl_node_desc desc = how.described(name);
+    template <class F>
+    node nested(const char *name, F declare, const node_options &how = {}, pl_site at = here()) {
+        pl_node_desc desc = how.described(name, at);
         pl_node made = 0;
         check(pl_graph_begin_nested(system_, number_, &desc, &made));
         declare();
@@ -724,11 +746,13 @@ public:
     void build() { check(pl_graph_build(system_, number_)); }
 
     /// Runs it, with this thread, and returns when all is over.
-    void run() {
+    void run(pl_site at = here()) {
         static_assert(std::is_void_v<D>, "this graph runs with data: run(data)");
-        checked(pl_graph_run(system_, number_, nullptr));
+        checked(pl_graph_run(system_, number_, nullptr), at);
     }
-    template <class T> void run(T &data) { checked(pl_graph_run(system_, number_, address(data))); }
+    template <class T> void run(T &data, pl_site at = here()) {
+        checked(pl_graph_run(system_, number_, address(data)), at);
+    }
     /// Starts a run. The data live until wait() has returned.
     void start() {
         static_assert(std::is_void_v<D>, "this graph runs with data: start(data)");
@@ -736,7 +760,7 @@ public:
     }
     template <class T> void start(T &data) { check(pl_graph_start(system_, number_, address(data))); }
     /// Waits for the run that was started. Meanwhile the thread runs jobs of the graph.
-    void wait() { checked(pl_graph_wait(system_, number_)); }
+    void wait(pl_site at = here()) { checked(pl_graph_wait(system_, number_), at); }
     bool is_done() const {
         std::int32_t done = 0;
         check(pl_graph_is_done(system_, number_, &done));
@@ -777,10 +801,10 @@ private:
         D &as = data;
         return const_cast<void *>(static_cast<const void *>(std::addressof(as)));
     }
-    void checked(pl_status status) {
+    void checked(pl_status status, pl_site at) {
         if (status == PL_FAILED)
             first_->rethrow_once();
-        check(status);
+        check(status, at);
     }
 
     pl_system *system_;
@@ -863,9 +887,10 @@ public:
     pl_system *raw() const noexcept { return raw_; }
 
     /// Makes a job of a callable: `void()` or `void(pl::context&)`. It may run on any thread.
-    template <class F> job schedule(const char *name, F body, const options &how = {}) {
+    template <class F>
+    job schedule(const char *name, F body, const options &how = {}, pl_site at = here()) {
         pl_job_desc desc{};
-        how.fill(desc, name);
+        how.fill(desc, name, at);
         desc.body = detail::run_body<F>;
         std::unique_ptr<F> kept;
         detail::put(desc, body, kept);
@@ -876,7 +901,8 @@ public:
     }
 
     /// Makes a job with a result. One allocation.
-    template <class F> auto run(const char *name, F body, const options &how = {}) {
+    template <class F>
+    auto run(const char *name, F body, const options &how = {}, pl_site at = here()) {
         using T = decltype(detail::call(body, static_cast<pl_context *>(nullptr)));
         auto outcome = std::make_shared<detail::outcome<T>>();
         auto store = [outcome, body = std::move(body)](context &cx) mutable {
@@ -890,15 +916,16 @@ public:
                 throw;
             }
         };
-        return result<T>(schedule(name, std::move(store), how), std::move(outcome));
+        return result<T>(schedule(name, std::move(store), how, at), std::move(outcome));
     }
 
     /// Makes a loop over 0 .. count a job. The body gets parts: `void(std::size_t begin, std::size_t end)`,
     /// with a `pl::context&` before them if it wants. It runs on several threads at the same time.
     template <class F>
-    job schedule_for(const char *name, std::size_t count, F body, const options &how = {}) {
+    job schedule_for(const char *name, std::size_t count, F body, const options &how = {},
+                     pl_site at = here()) {
         pl_loop_desc desc{};
-        how.fill(desc, name);
+        how.fill(desc, name, at);
         desc.body = detail::run_loop<F>;
         desc.count = count;
         desc.grain = how.grain_;
@@ -912,7 +939,8 @@ public:
 
     /// Runs a loop now, with the calling thread, and throws what its body throws first.
     template <class F>
-    void parallel_for(const char *name, std::size_t count, const F &body, std::uint32_t grain = 0) {
+    void parallel_for(const char *name, std::size_t count, const F &body, std::uint32_t grain = 0,
+                      pl_site at = here()) {
         detail::first_exception first;
         auto part = [&](context &cx, std::size_t begin, std::size_t end) {
             try {
@@ -929,9 +957,10 @@ public:
         desc.data = &part;
         desc.count = count;
         desc.grain = grain;
+        desc.site = &at;
         pl_status status = pl_parallel_for(raw_, &desc);
         first.rethrow();
-        check(status);
+        check(status, at);
     }
 
     /// A job that ends when all these have ended.
@@ -951,23 +980,23 @@ public:
     }
 
     /// Waits for a job. Meanwhile the thread runs what the job needs, and nothing else.
-    void wait(job of) { check(pl_wait(raw_, of.number())); }
+    void wait(job of, pl_site at = here()) { check(pl_wait(raw_, of.number()), at); }
     /// Waits for a result: throws what the job has thrown. A result comes out once.
-    template <class T> T wait(result<T> of) {
+    template <class T> T wait(result<T> of, pl_site at = here()) {
         pl_status status = pl_wait(raw_, of.number());
         if (of.outcome_->thrown)
             std::rethrow_exception(of.outcome_->thrown);
-        check(status);
+        check(status, at);
         if constexpr (!std::is_void_v<T>)
             return std::move(*of.outcome_->value);
     }
     /// Waits for so long at most; false if the job has not ended then.
     template <class Rep, class Period>
-    bool wait_for(job of, std::chrono::duration<Rep, Period> time) {
+    bool wait_for(job of, std::chrono::duration<Rep, Period> time, pl_site at = here()) {
         pl_status status = pl_wait_timeout(raw_, of.number(), nanoseconds(time));
         if (status == PL_TIMEOUT)
             return false;
-        check(status);
+        check(status, at);
         return true;
     }
     bool is_done(job of) const {

@@ -8,7 +8,7 @@ use crate::body::{BodyData, BodyParts, Bound, JobFunction, Taker, pl_body, pl_re
 use crate::described::{Described, array, must_be, put, read};
 use crate::frames::{in_frame, pl_frame};
 use crate::groups::pl_group;
-use crate::names::name_of;
+use crate::names::{name_at, pl_site};
 use crate::pinned::pl_pin;
 use crate::status::{Answer, Refusal, call, pl_status};
 use crate::system::{named, pl_system};
@@ -87,6 +87,8 @@ pub struct pl_job_desc {
     pub frame: pl_frame,
     /// The group that it belongs to (pl_group_create): waits of the group may run it. 0: none.
     pub group: pl_group,
+    /// Where it is made: PL_HERE. Texts about it have the place. Null: they have its name alone.
+    pub site: *const pl_site,
 }
 
 // SAFETY: it is repr(C), begins with its size, and zero is a value of each field.
@@ -106,16 +108,17 @@ pub(crate) struct Common<'d> {
     pub(crate) pin: Option<ThreadPin>,
     pub(crate) frame: pl_frame,
     pub(crate) group: pl_group,
+    pub(crate) site: *const pl_site,
 }
 
 impl<'d> Common<'d> {
     /// # Safety
-    /// `name` is null, or ends with a zero byte.
+    /// `name` and `site` are as for [`name_at`].
     #[inline]
     pub(crate) unsafe fn begin(&self, system: &'static pl_system) -> Answer<NewJob<'d, 'static>> {
         let js = system.js()?;
         // SAFETY: the caller's promise.
-        let name = unsafe { name_of(self.name, self.unnamed) }?;
+        let name = unsafe { name_at(self.name, self.unnamed, self.site) }?;
         let mut job = if self.says_more() {
             self.told_more(system, name)?
         } else {
@@ -220,6 +223,7 @@ pub unsafe extern "C" fn pl_schedule(
             pin: system.pin(desc.pin)?,
             frame: desc.frame,
             group: desc.group,
+            site: desc.site,
         };
         // SAFETY: the caller's promise.
         let job = unsafe { common.begin(system) }?;
@@ -255,6 +259,7 @@ pub unsafe extern "C" fn pl_combine(
             pin: None,
             frame: 0,
             group: 0,
+            site: std::ptr::null(),
         };
         // SAFETY: a null name is allowed.
         let id = unsafe { common.begin(system) }?.try_combine()?;

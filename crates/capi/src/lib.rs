@@ -5,6 +5,7 @@
 //! would panic in Rust is a status, and a body that fails says so with [`pl_fail`].
 //!
 //! - `status`: statuses, and the last error of each thread.
+//! - `sites`: where a program makes its jobs, for texts.
 //! - `described`: descriptions that may grow with later versions, texts, arrays: what C passes by pointer.
 //! - `system`: a job system behind a pointer that can be checked after its end.
 //! - `body`: functions and data of C as bodies of jobs.
@@ -30,6 +31,7 @@ mod loops;
 mod names;
 mod nodes;
 mod pinned;
+mod sites;
 mod status;
 mod system;
 mod tokens;
@@ -44,6 +46,7 @@ pub use graphs::*;
 pub use groups::*;
 pub use jobs::*;
 pub use loops::*;
+pub use names::pl_site;
 pub use nodes::*;
 pub use pinned::*;
 pub use status::*;

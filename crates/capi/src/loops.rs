@@ -10,7 +10,8 @@ use crate::described::{Described, array, put, read};
 use crate::frames::pl_frame;
 use crate::groups::pl_group;
 use crate::jobs::{Common, PL_LANE_NORMAL, pl_job, pl_lane};
-use crate::names::name_of;
+use crate::names::{name_at, pl_site};
+use crate::sites;
 use crate::status::{Answer, Refusal, call, pl_status, text_of};
 use crate::system::{named, pl_system};
 use crate::tokens::pl_token;
@@ -49,6 +50,8 @@ pub struct pl_loop_desc {
     pub frame: pl_frame,
     /// As in pl_job_desc. Not for pl_parallel_for.
     pub group: pl_group,
+    /// As in pl_job_desc.
+    pub site: *const pl_site,
 }
 
 // SAFETY: it is repr(C), begins with its size, and zero is a value of each field.
@@ -122,6 +125,7 @@ pub unsafe extern "C" fn pl_schedule_for(
             pin: None,
             frame: desc.frame,
             group: desc.group,
+            site: desc.site,
         };
         let taker = ScheduledLoop {
             system,
@@ -153,7 +157,11 @@ impl Taker<LoopFunction> for InPlace {
             let text = text_of(&*payload);
             Refusal::new(
                 pl_status::PL_FAILED,
-                format!("loop '{}' failed: {text}", self.name),
+                format!(
+                    "loop '{}'{} failed: {text}",
+                    self.name,
+                    sites::of(self.name.as_str())
+                ),
             )
         })?;
         Ok(pl_status::PL_OK)
@@ -194,7 +202,7 @@ pub unsafe extern "C" fn pl_parallel_for(
         }
         let taker = InPlace {
             // SAFETY: the caller's promise.
-            name: unsafe { name_of(desc.name, "loop") }?,
+            name: unsafe { name_at(desc.name, "loop", desc.site) }?,
             system,
             count: desc.count,
             grain: desc.grain(),

@@ -10,14 +10,66 @@ use std::ffi::c_char;
 use paceline::Name;
 
 use crate::described::text;
+use crate::sites;
 use crate::status::Answer;
+
+/// A place in the program: PL_HERE in C.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct pl_site {
+    /// The file; the text may go away after the call.
+    pub file: *const c_char,
+    /// The line in it.
+    pub line: u32,
+}
 
 /// How many names a thread remembers.
 const REMEMBERED: usize = 64;
 
 thread_local! {
+    /// The name, the file (their addresses) and the line of sites that were noted.
+    static SITES_SEEN: [Cell<(usize, usize, u32)>; REMEMBERED] =
+        const { [const { Cell::new((0, 0, 0)) }; REMEMBERED] };
     static RECENT: [Cell<(usize, &'static str)>; REMEMBERED] =
         const { [const { Cell::new((0, "")) }; REMEMBERED] };
+}
+
+/// As [`name_of`], at a place of the program, which texts about jobs of that name have from now on. Null is
+/// none, and costs nothing; a place that the thread has named lately costs three comparisons.
+///
+/// # Safety
+/// As [`name_of`]; `site` is null, or points to a place whose file is null or ends with a zero byte.
+#[inline]
+pub(crate) unsafe fn name_at(
+    name: *const c_char,
+    unnamed: &'static str,
+    site: *const pl_site,
+) -> Answer<Name> {
+    // SAFETY: the caller's promise.
+    let name = unsafe { name_of(name, unnamed) }?;
+    if !site.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { note_site(name, site) }?;
+    }
+    Ok(name)
+}
+
+/// # Safety
+/// As [`name_at`], and `site` is not null.
+unsafe fn note_site(name: Name, site: *const pl_site) -> Answer {
+    // SAFETY: the caller's promise.
+    let pl_site { file, line } = unsafe { site.read_unaligned() };
+    let seen = (name.as_str().as_ptr() as usize, file as usize, line);
+    let place = (seen.0 >> 4 ^ line as usize) % REMEMBERED;
+    let known = SITES_SEEN.try_with(|all| all[place].replace(seen));
+    if known.is_ok_and(|known| known == seen) {
+        return Ok(());
+    }
+    // SAFETY: the caller's promise.
+    if let Some(file) = unsafe { text(file, "the site's file") }? {
+        sites::add(name.as_str(), (Name::from(file.to_owned()).as_str(), line));
+    }
+    Ok(())
 }
 
 /// The name that C gives, or `unnamed`, if it gives none.

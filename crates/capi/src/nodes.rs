@@ -13,7 +13,7 @@ use crate::described::{Described, array, put, read};
 use crate::graph::{NodePart, NodeWishes, ProgramGraph, RunOfGraph};
 use crate::graphs::{pl_graph, pl_node};
 use crate::jobs::{PL_LANE_NORMAL, lane_of, pl_lane};
-use crate::names::name_of;
+use crate::names::{name_at, pl_site};
 use crate::status::{Answer, Refusal, call, pl_status};
 use crate::system::{named, pl_system};
 
@@ -68,6 +68,8 @@ pub struct pl_node_desc {
     pub lane: pl_lane,
     /// 1: it is run by the thread that runs the graph, or that waits for the run.
     pub on_main: u32,
+    /// As in pl_job_desc.
+    pub site: *const pl_site,
 }
 
 // SAFETY: it is repr(C), begins with its size, and zero is a value of each field.
@@ -224,10 +226,10 @@ impl pl_node_desc {
     /// What is said of the node besides its body.
     ///
     /// # Safety
-    /// `name` is null or ends with a zero byte.
+    /// `name` and `site` are as for [`name_at`].
     unsafe fn wishes(&self) -> Answer<NodeWishes> {
         // SAFETY: the caller's promise.
-        let name = unsafe { name_of(self.name, "job") }?;
+        let name = unsafe { name_at(self.name, "job", self.site) }?;
         let lane = lane_of(self.lane)?;
         Ok(NodeWishes {
             lane: (self.lane != PL_LANE_NORMAL).then_some(lane),

@@ -1,10 +1,11 @@
 //! What a call says about how it went.
 
 use std::cell::RefCell;
-use std::ffi::{CString, c_char};
+use std::ffi::{CStr, CString, c_char};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::sites;
 use paceline::{BuildError, GraphError, PlanError, ScheduleError, TraceError, WaitError};
 
 /// How a call went. Zero is success. pl_last_error() has a sentence for each other one.
@@ -113,17 +114,21 @@ impl From<WaitError> for Refusal {
 fn failure(error: &WaitError) -> Option<String> {
     match error {
         WaitError::Panicked { label, message, .. } => {
-            Some(format!("job '{}' failed: {message}", label.name))
+            let site = sites::of(label.name);
+            Some(format!("job '{}'{site} failed: {message}", label.name))
         }
         WaitError::Cancelled {
             label,
             cause,
             message: Some(message),
             ..
-        } => Some(format!(
-            "job '{}' was cancelled, because '{}' failed: {message}",
-            label.name, cause.name
-        )),
+        } => {
+            let (site, other) = (sites::of(label.name), sites::of(cause.name));
+            Some(format!(
+                "job '{}'{site} was cancelled, because '{}'{other} failed: {message}",
+                label.name, cause.name
+            ))
+        }
         _ => None,
     }
 }
@@ -184,7 +189,8 @@ const OWN_FOLDER: &str = {
     folder
 };
 
-/// Takes out what stands in brackets and begins with [`OWN_FOLDER`], with the space before it.
+/// Takes out what stands in brackets and begins with [`OWN_FOLDER`], with the space before it. Behind a name
+/// in quotes the place of the program comes instead, if it is known.
 fn without_own_places(text: &str) -> String {
     let mut rest = text;
     let mut told = String::with_capacity(text.len());
@@ -192,6 +198,10 @@ fn without_own_places(text: &str) -> String {
     while let Some(begin) = rest.find(&opening) {
         let (before, place) = rest.split_at(begin);
         told.push_str(before);
+        let name = before
+            .strip_suffix('\'')
+            .and_then(|text| text.rsplit('\'').next());
+        told.push_str(&name.map(sites::of).unwrap_or_default());
         let Some(end) = place.find(')') else {
             rest = place;
             break;
@@ -204,6 +214,7 @@ fn without_own_places(text: &str) -> String {
 
 thread_local! {
     static LAST: RefCell<Option<CString>> = const { RefCell::new(None) };
+    static LAST_AT: RefCell<CString> = RefCell::default();
 }
 
 /// Runs the inside of a call: keeps the sentence of a refusal for [`pl_last_error`], and turns a panic, which
@@ -241,6 +252,30 @@ fn keep(text: &str) {
 pub extern "C" fn pl_last_error() -> *const c_char {
     let text = LAST.try_with(|last| last.borrow().as_ref().map(|text| text.as_ptr()));
     text.ok().flatten().unwrap_or(c"".as_ptr())
+}
+
+/// As pl_last_error, behind a place in the program, the one of the call that failed: PL_LAST_ERROR() in C.
+/// It is valid until the next call of this function on this thread.
+///
+/// # Safety
+/// `file` is null or ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pl_last_error_at(file: *const c_char, line: u32) -> *const c_char {
+    if file.is_null() {
+        return pl_last_error();
+    }
+    // SAFETY: the caller's promise.
+    let file = unsafe { CStr::from_ptr(file) }.to_bytes();
+    let text = LAST_AT.try_with(|last_at| {
+        let mut text = file.to_vec();
+        text.extend(format!(":{line}: ").bytes());
+        // SAFETY: it is never null, and stays until the next call that fails.
+        text.extend_from_slice(unsafe { CStr::from_ptr(pl_last_error()) }.to_bytes());
+        let mut kept = last_at.borrow_mut();
+        *kept = CString::new(text).unwrap_or_default();
+        kept.as_ptr()
+    });
+    text.unwrap_or(c"".as_ptr())
 }
 
 /// The name of a status, such as "PL_OK"; "unknown status" for a number that is none. It is valid for ever.
@@ -288,6 +323,22 @@ mod tests {
         assert_eq!(without_own_places(other), other);
         let open = format!("a ({OWN_FOLDER}");
         assert_eq!(without_own_places(&open), open);
+    }
+
+    /// Goal: where the program has told its own places, they are there instead, as many as fit. Method: names
+    /// of one place and of too many; a text that is no name.
+    #[test]
+    fn places_of_the_program_are_told() {
+        sites::add("sow", ("farm.c", 3));
+        for line in 1..9 {
+            sites::add("reap", ("farm.c", line));
+            sites::add("reap", ("farm.c", line));
+        }
+        let own = |name: &str| format!("{name} ({OWN_FOLDER}jobs.rs:12)");
+        let text = format!("{}, then {}, {}", own("'sow'"), own("'reap'"), own("sow"));
+        let four = "farm.c:1 or farm.c:2 or farm.c:3 or farm.c:4";
+        let told = format!("'sow' (farm.c:3), then 'reap' ({four}), sow");
+        assert_eq!(without_own_places(&text), told);
     }
 
     /// Goal: each status has its name. Method: those that there are, as Rust writes them, and one past them.

@@ -271,6 +271,7 @@ impl Program {
             pin: self.pins[pin as usize % self.pins.len()],
             frame,
             group,
+            site: null(),
         };
         let mut job = 0;
         // SAFETY: the description is as long as its size says; all pointers are of this function.
@@ -303,6 +304,7 @@ impl Program {
             token: 0,
             frame: 0,
             group: 0,
+            site: null(),
         };
         let mut job = 0;
         // SAFETY: the description is right; all pointers are of this function.

@@ -195,6 +195,7 @@ impl Program {
             token: 0,
             frame: 0,
             group: 0,
+            site: null(),
         };
         if desc.lane != 0 {
             wrong.push(PL_INVALID);
@@ -398,6 +399,7 @@ fn job_desc(of: &Common, data: *mut std::ffi::c_void) -> pl_job_desc {
         pin: 0,
         frame: of.frame,
         group: of.group,
+        site: null(),
     }
 }
 
@@ -418,6 +420,7 @@ fn loop_desc(of: &Common, data: *mut std::ffi::c_void, count: usize) -> pl_loop_
         token: of.token,
         frame: of.frame,
         group: of.group,
+        site: null(),
     }
 }
 

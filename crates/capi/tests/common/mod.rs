@@ -22,6 +22,10 @@ fn library_folder() -> PathBuf {
     test.parent().expect("in a folder").to_owned()
 }
 
+fn folder_of(file: &Path) -> &Path {
+    file.parent().expect("it is in a folder")
+}
+
 /// The folder of [`library_folder`] goes before those of the environment: cargo names the one there that the
 /// last `cargo build` has left, which may be older than this test.
 const OWN_LIBRARY_FIRST: &[&str] = if cfg!(target_os = "linux") {
@@ -45,6 +49,11 @@ impl Language {
             .arg(format!("-std={}", self.standard))
             .args(["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1"])
             .args(self.flags)
+            // Places in texts are those of no machine.
+            .arg(format!(
+                "-fmacro-prefix-map={}/=",
+                folder_of(file).display()
+            ))
             .arg("-I")
             .arg(crate_folder().join("include"))
             .arg("-I")
