@@ -103,6 +103,12 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             is_varied_quickly: false,
         },
         ExperimentPart {
+            run: remedies::run_kernels,
+            values: choices::OF_KERNELS,
+            seeds: 9,
+            is_varied_quickly: false,
+        },
+        ExperimentPart {
             run: slow_core::run,
             values: &[&slow_core::JOB, &slow_core::IDLE],
             seeds: 0,

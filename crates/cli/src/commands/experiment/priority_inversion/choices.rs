@@ -13,6 +13,15 @@ pub(super) const OF_FRAMES: &[&ChosenValue] = &[
     &MORE_WORKERS,
     &PIECE,
     &CLOCKS,
+];
+/// What the frames that are held up under each kernel hang on.
+pub(super) const OF_KERNELS: &[&ChosenValue] = &[
+    &CORES_BACK,
+    &CRITICAL,
+    &ABSENCE,
+    &FOREIGN,
+    &PIECE,
+    &CLOCKS,
     &HELD_UP,
 ];
 

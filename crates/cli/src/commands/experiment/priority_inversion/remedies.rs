@@ -19,8 +19,8 @@ use crate::commands::experiment::lab::{self, Effort};
 use crate::commands::experiment::plot::{Plot, PlotBar, PlotShape};
 
 const POLICY: &str = "cfs-4.12";
-/// Newer kernels, on which the scene is looked for, too.
-const NEWER: [&str; 2] = ["eevdf-6.6", "eevdf-6.18"];
+/// Kernels on which the scene is looked for: the newer ones, too.
+const KERNELS: [&str; 3] = [POLICY, "eevdf-6.6", "eevdf-6.18"];
 /// What is compared on them.
 const COMPARED: [Remedy; 6] = [
     Remedy::None,
@@ -131,22 +131,22 @@ struct Frames<'m> {
 }
 
 impl<'m> Frames<'m> {
-    /// All remedies under the first kernel, and under the newer ones those that are compared.
+    /// These remedies under these kernels, on each phone.
     fn run_all(
         machines: &'m [Arc<Machine>],
+        remedies: &[Remedy],
+        policies: &[&'static str],
         effort: &Effort,
         seeds: &[u64],
     ) -> Result<Vec<Frames<'m>>, Failure> {
         let mut kinds = Vec::new();
         for machine in machines {
-            let of = |policy, remedy| FrameKind {
-                machine,
-                remedy,
-                policy,
-            };
-            kinds.extend(Remedy::ALL.map(|remedy| of(POLICY, remedy)));
-            for policy in NEWER {
-                kinds.extend(COMPARED.map(|remedy| of(policy, remedy)));
+            for &policy in policies {
+                kinds.extend(remedies.iter().map(|&remedy| FrameKind {
+                    machine,
+                    remedy,
+                    policy,
+                }));
             }
         }
         let all = kinds.iter();
@@ -170,17 +170,23 @@ impl<'m> Frames<'m> {
 pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
     let seeds: Vec<u64> = effort.seeds(60, effort.some(1_000)).collect();
     let machines = PHONES.map(lab::machine);
-    let frames = Frames::run_all(&machines, effort, &seeds)?;
-    let (old, newer): (Vec<_>, Vec<_>) = frames
-        .iter()
-        .partition(|frames| frames.kind.policy == POLICY);
-    show_remedies(&old, seeds.len(), findings);
+    let frames = Frames::run_all(&machines, &Remedy::ALL, &[POLICY], effort, &seeds)?;
+    show_remedies(&frames, seeds.len(), findings);
     let worst = |remedy: Remedy, what: fn(&Times) -> u64| {
-        let of = old.iter().filter(|frames| frames.kind.remedy == remedy);
+        let of = frames.iter().filter(|frames| frames.kind.remedy == remedy);
         of.map(|frames| what(&Times::of(&frames.times)) as f64 / 1e6)
             .fold(0.0, f64::max)
     };
     findings.claims.extend(claims(&worst));
+    Ok(())
+}
+
+/// Which frames are held up, under each kernel. It is a part of its own: a process has room for only so many
+/// stacks of simulated threads that do not end.
+pub(super) fn run_kernels(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
+    let seeds: Vec<u64> = effort.seeds(60, effort.some(1_000)).collect();
+    let machines = PHONES.map(lab::machine);
+    let frames = Frames::run_all(&machines, &COMPARED, &KERNELS, effort, &seeds)?;
     let most = effort.time(&HELD_UP);
     let too_much = machines.each_ref().map(|machine| {
         let late = |seed: &&u64| {
@@ -190,7 +196,7 @@ pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failur
         };
         seeds.iter().filter(late).count() as f64 * 1000.0 / seeds.len() as f64
     });
-    kernels(&old, &newer, most, too_much, findings);
+    kernels(&frames, most, too_much, findings);
     findings
         .claims
         .extend(claims_of_kernels(&frames, most, too_much));
@@ -198,7 +204,7 @@ pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failur
 }
 
 /// The table and the picture of all remedies.
-fn show_remedies(all: &[&Frames<'_>], seeds: usize, findings: &mut Findings) {
+fn show_remedies(all: &[Frames<'_>], seeds: usize, findings: &mut Findings) {
     let title = format!(
         "From the main thread's start to the end of its wait, {seeds} frames that differ by a seed, {POLICY}"
     );
@@ -227,48 +233,26 @@ fn show_remedies(all: &[&Frames<'_>], seeds: usize, findings: &mut Findings) {
 
 /// How many frames are held up under each kernel. `too_much`: on each phone, in how many frames all jobs are
 /// about as much work as fits.
-fn kernels(
-    old: &[&Frames<'_>],
-    newer: &[&Frames<'_>],
-    most: Nanos,
-    too_much: [f64; 2],
-    findings: &mut Findings,
-) {
+fn kernels(all: &[Frames<'_>], most: Nanos, too_much: [f64; 2], findings: &mut Findings) {
     let title = format!("Frames that take longer than {most}, of 1000, by the kernel");
-    let columns = [
-        "machine",
-        "remedy",
-        POLICY,
-        NEWER[0],
-        NEWER[1],
-        "all jobs hardly fit",
-    ];
-    let mut table = Table::new(title, columns);
-    for frames in old {
-        let FrameKind {
-            machine, remedy, ..
-        } = frames.kind;
-        let same = |other: &&&Frames<'_>| {
-            other.kind.machine.name == machine.name && other.kind.remedy == remedy
-        };
-        let same: Vec<f64> = newer
-            .iter()
-            .filter(same)
-            .map(|of| of.held_up(most))
-            .collect();
-        if let [second, third] = same[..] {
-            let phone = PHONES.iter().position(|phone| *phone == machine.name);
+    let mut columns = vec!["machine", "remedy"];
+    columns.extend(KERNELS);
+    columns.push("all jobs hardly fit");
+    let columns = columns.into_iter().map(str::to_owned).collect();
+    let mut table = Table::with_columns(title, columns);
+    for (phone, too_much) in PHONES.iter().zip(too_much) {
+        for remedy in COMPARED {
+            let is_it = |frames: &&Frames<'_>| {
+                frames.kind.machine.name == *phone && frames.kind.remedy == remedy
+            };
+            let held_up = all
+                .iter()
+                .filter(is_it)
+                .map(|frames| Cell::from(frames.held_up(most)));
             let is_all = matches!(remedy, Remedy::PacelineInOrder | Remedy::PacelineAll);
-            let bound = phone.filter(|_| is_all);
-            let [first, second, third] = [frames.held_up(most), second, third].map(Cell::from);
-            table.row([
-                machine.name.as_str().into(),
-                remedy.name().into(),
-                first,
-                second,
-                third,
-                bound.map(|phone| too_much[phone]).into(),
-            ]);
+            let bound = Cell::from(is_all.then_some(too_much));
+            let first = [Cell::from(*phone), remedy.name().into()];
+            table.row(first.into_iter().chain(held_up).chain([bound]));
         }
     }
     findings.tables.push(table);

@@ -40,7 +40,8 @@ pub(super) enum Remedy {
 }
 
 impl Remedy {
-    pub(super) const ALL: [Remedy; 15] = [
+    /// Those that are shown beside each other; the others are compared under all kernels.
+    pub(super) const ALL: [Remedy; 12] = [
         Remedy::None,
         Remedy::MoreWorkers,
         Remedy::MoreCores,
@@ -52,10 +53,7 @@ impl Remedy {
         Remedy::Mutex,
         Remedy::Inheriting,
         Remedy::ParkOnAllCores,
-        Remedy::ParkAnywhere,
         Remedy::Paceline,
-        Remedy::PacelineInOrder,
-        Remedy::PacelineAll,
     ];
 
     pub(super) fn name(self) -> &'static str {
