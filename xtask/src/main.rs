@@ -10,6 +10,7 @@
 //! - `cargo xtask package` packages the crates, and builds a stranger's program from the packages;
 //! - `cargo xtask dist` makes an archive for programs in C and C++, and builds some from it;
 //! - `cargo xtask wheel` builds the Python package, and tests it in a venv of its own;
+//! - `cargo xtask fleets` measures what fleets, sweeps, Python and Ray cost, as ratios;
 //! - `cargo xtask clients` runs programs written for something else on the job system: rayon's own tests;
 //! - `cargo xtask vm` loads the policies into a real kernel, in a virtual machine, and measures them;
 //! - `cargo xtask check-targets` compiles the libraries for other machines, and runs WebAssembly.
@@ -21,6 +22,7 @@ mod context;
 mod counts;
 mod dist;
 mod examples;
+mod fleets;
 mod fuzz;
 mod hello;
 mod oracle;
@@ -80,6 +82,8 @@ enum Task {
     Dist(dist::Options),
     /// Build the Python package, one wheel for every Python, and test it.
     Wheel(wheel::Options),
+    /// Measure fleets and sweeps: speed by threads, against the reader, memory, what Python and Ray add.
+    Fleets(fleets::Options),
     /// Compile the libraries for other systems and processors, and run checks in WebAssembly.
     CheckTargets(targets::Options),
 }
@@ -99,6 +103,7 @@ fn main() -> ExitCode {
         Task::Package(options) => package::run(&context, options),
         Task::Dist(options) => dist::run(&context, options),
         Task::Wheel(options) => wheel::run(&context, options),
+        Task::Fleets(options) => fleets::run(&context, options),
         Task::CheckTargets(options) => targets::run(&context, options),
     });
     match passed {

@@ -12,8 +12,9 @@ use crate::set::{DataSet, Part, Unit};
 
 /// A part is written when its rows take so many bytes,
 const PART_BYTES: usize = 8 << 20;
-/// or when it has so many units,
-const PART_UNITS: usize = 4096;
+/// or when it has so many units: what small ones take beside their rows adds up, and while one thread writes
+/// the others go on,
+const PART_UNITS: usize = 1024;
 /// or this long after the one before: that much is done again after an interruption.
 const PART_AGE: Duration = Duration::from_secs(5);
 
@@ -55,17 +56,25 @@ pub struct Worked {
 }
 
 /// What was worked out and is not written yet.
-struct Collected<'s> {
-    set: &'s mut DataSet,
+struct Collected {
     units: Vec<Unit>,
     bytes: usize,
     since: Instant,
     done: Done,
-    error: Option<FleetError>,
 }
 
-impl Collected<'_> {
-    fn add(&mut self, unit: Unit) {
+impl Collected {
+    fn new() -> Collected {
+        Collected {
+            units: Vec::new(),
+            bytes: 0,
+            since: Instant::now(),
+            done: Done::default(),
+        }
+    }
+
+    /// Adds a unit. Returns what is to be written now, which may be nothing.
+    fn add(&mut self, unit: Unit) -> Vec<Unit> {
         self.done.units += 1;
         self.done.failed += usize::from(unit.error.is_some());
         self.done.rows += unit.rows.iter().map(|rows| rows.len() as u64).sum::<u64>();
@@ -73,20 +82,26 @@ impl Collected<'_> {
         self.units.push(unit);
         let is_full = self.bytes >= PART_BYTES || self.units.len() >= PART_UNITS;
         if is_full || self.since.elapsed() >= PART_AGE {
-            self.write();
+            self.bytes = 0;
+            self.since = Instant::now();
+            std::mem::take(&mut self.units)
+        } else {
+            Vec::new()
         }
     }
+}
 
-    fn write(&mut self) {
-        let units = std::mem::take(&mut self.units);
-        self.bytes = 0;
-        self.since = Instant::now();
-        if units.is_empty() || self.error.is_some() {
-            return;
+/// Where parts go, until one of them cannot be written.
+struct Written<'s> {
+    set: &'s mut DataSet,
+    error: Option<FleetError>,
+}
+
+impl Written<'_> {
+    fn add(&mut self, part: Result<Part, FleetError>) {
+        if self.error.is_none() {
+            self.error = part.and_then(|part| self.set.commit(&part)).err();
         }
-        let kind = self.set.kind();
-        let written = Part::new(kind, units).and_then(|part| self.set.commit(&part));
-        self.error = written.err();
     }
 }
 
@@ -113,16 +128,23 @@ pub fn run<T: Sync>(
     let js = builder.build();
     let js = js.map_err(|why| FleetError::failed(format!("cannot begin: {why}")))?;
     let is_over = AtomicBool::new(false);
-    let collected = Mutex::new(Collected {
-        set,
-        units: Vec::new(),
-        bytes: 0,
-        since: Instant::now(),
-        done: Done::default(),
-        error: None,
-    });
-    // What a panic left is whole: nothing that runs under the lock is the caller's.
+    let kind = set.kind();
+    let collected = Mutex::new(Collected::new());
+    let written = Mutex::new(Written { set, error: None });
+    // What a panic left is whole: nothing that runs under a lock is the caller's.
     let locked = || collected.lock().unwrap_or_else(PoisonError::into_inner);
+    let write = |units: Vec<Unit>| {
+        if units.is_empty() {
+            return;
+        }
+        // Most of the work of writing is here, while others go on.
+        let part = Part::new(kind, units);
+        let mut written = written.lock().unwrap_or_else(PoisonError::into_inner);
+        written.add(part);
+        if written.error.is_some() {
+            is_over.store(true, Ordering::Relaxed);
+        }
+    };
     js.over(units).for_each(|unit| {
         if is_over.load(Ordering::Relaxed) || watch.is_stopped() {
             is_over.store(true, Ordering::Relaxed);
@@ -131,22 +153,19 @@ pub fn run<T: Sync>(
         let made = catch_unwind(AssertUnwindSafe(|| work(unit)));
         let made = made.unwrap_or_else(|payload| broken(unit, &told(payload.as_ref())));
         let mut collected = locked();
-        collected.add(made);
-        if collected.error.is_some() {
-            is_over.store(true, Ordering::Relaxed);
-        }
+        let full = collected.add(made);
         let done = collected.done;
         drop(collected);
+        write(full);
         watch.reached(done);
     });
-    let mut collected = collected
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
-    collected.write();
-    match collected.error {
+    let last = std::mem::replace(&mut *locked(), Collected::new());
+    write(last.units);
+    let written = written.into_inner().unwrap_or_else(PoisonError::into_inner);
+    match written.error {
         Some(error) => Err(error),
         None => Ok(Worked {
-            done: collected.done,
+            done: last.done,
             is_stopped: is_over.into_inner(),
         }),
     }

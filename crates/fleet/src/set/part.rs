@@ -54,19 +54,19 @@ impl Part {
         let keys = units.iter().map(|unit| unit.key.clone()).collect();
         let sizes = units.iter().map(|unit| unit.size.map(|size| size as i64));
         let sizes = sizes.collect();
-        let mut batches: BTreeMap<TableName, Vec<RecordBatch>> = BTreeMap::new();
+        let mut tables: BTreeMap<TableName, Rows> = BTreeMap::new();
         let mut rows = 0;
-        for of_table in units.into_iter().flat_map(|unit| unit.rows) {
-            rows += of_table.len() as u64;
-            if !of_table.is_empty() {
-                let list = batches.entry(of_table.table()).or_default();
-                list.push(of_table.finish());
-            }
+        for of_unit in units.into_iter().flat_map(|unit| unit.rows) {
+            rows += of_unit.len() as u64;
+            let table = of_unit.table();
+            let all = tables.entry(table).or_insert_with(|| Rows::new(table));
+            all.append(&of_unit);
         }
         let mut files = Vec::new();
         for &table in kind.tables() {
-            let bytes = parquet_file(table, &batches.remove(&table).unwrap_or_default())?;
-            files.push((table, bytes));
+            let all = tables.remove(&table);
+            let batches: Vec<RecordBatch> = all.map(Rows::finish).into_iter().collect();
+            files.push((table, parquet_file(table, &batches)?));
         }
         Ok(Part {
             kind,

@@ -4,7 +4,7 @@ mod columns;
 mod rows;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -39,6 +39,9 @@ pub enum TableName {
 }
 
 impl TableName {
+    /// How many there are.
+    const COUNT: usize = TableName::Changes as usize + 1;
+
     /// The tables of traces, the leading one last: it says which traces are complete.
     pub const OF_TRACES: &'static [TableName] = &[
         TableName::Frames,
@@ -69,6 +72,15 @@ impl TableName {
 
     /// Its columns: each has metadata `about`, and `unit` if it has one.
     pub fn schema(self) -> SchemaRef {
+        // It is asked for with every unit, and its texts are many.
+        static MADE: [OnceLock<SchemaRef>; TableName::COUNT] =
+            [const { OnceLock::new() }; TableName::COUNT];
+        MADE[self as usize]
+            .get_or_init(|| self.make_schema())
+            .clone()
+    }
+
+    fn make_schema(self) -> SchemaRef {
         let fields: Vec<Field> = columns::of(self).iter().map(ColumnSpec::field).collect();
         let about = [
             ("paceline.table", self.word()),
@@ -166,7 +178,7 @@ pub fn concat(name: TableName, rows: impl IntoIterator<Item = Rows>) -> Table {
 mod tests {
     use super::*;
 
-    const ALL: [TableName; 9] = [
+    const ALL: [TableName; TableName::COUNT] = [
         TableName::Traces,
         TableName::Frames,
         TableName::Waits,

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, StringBuilder};
+use arrow_array::builder::{
+    ArrayBuilder, BooleanBuilder, Float64Builder, Int64Builder, StringBuilder,
+};
 use arrow_array::{ArrayRef, RecordBatch};
 
 use super::{ColumnSpec, ColumnType, TableName, columns};
@@ -80,12 +82,14 @@ enum ColumnBuilder {
 }
 
 impl ColumnBuilder {
+    /// A builder's own `new` takes memory for a thousand rows, which is most of what a part with many small
+    /// units would take.
     fn new(of_type: ColumnType) -> ColumnBuilder {
         match of_type {
-            ColumnType::Text => ColumnBuilder::Text(StringBuilder::new()),
-            ColumnType::Integer => ColumnBuilder::Integer(Int64Builder::new()),
-            ColumnType::Number => ColumnBuilder::Number(Float64Builder::new()),
-            ColumnType::Bool => ColumnBuilder::Bool(BooleanBuilder::new()),
+            ColumnType::Text => ColumnBuilder::Text(StringBuilder::with_capacity(0, 0)),
+            ColumnType::Integer => ColumnBuilder::Integer(Int64Builder::with_capacity(0)),
+            ColumnType::Number => ColumnBuilder::Number(Float64Builder::with_capacity(0)),
+            ColumnType::Bool => ColumnBuilder::Bool(BooleanBuilder::with_capacity(0)),
         }
     }
 
@@ -108,6 +112,37 @@ impl ColumnBuilder {
         }
     }
 
+    /// Appends what another one of the same type has.
+    fn append(&mut self, other: &ColumnBuilder) {
+        match (self, other) {
+            (ColumnBuilder::Text(to), ColumnBuilder::Text(from)) => {
+                let (ends, valid) = (from.offsets_slice(), from.validity_slice());
+                for (row, ends) in ends.windows(2).enumerate() {
+                    let text = &from.values_slice()[ends[0] as usize..ends[1] as usize];
+                    let text = std::str::from_utf8(text).expect("texts were appended");
+                    to.append_option(is_valid(valid, row).then_some(text));
+                }
+            }
+            (ColumnBuilder::Integer(to), ColumnBuilder::Integer(from)) => {
+                for (row, number) in from.values_slice().iter().enumerate() {
+                    to.append_option(is_valid(from.validity_slice(), row).then_some(*number));
+                }
+            }
+            (ColumnBuilder::Number(to), ColumnBuilder::Number(from)) => {
+                for (row, number) in from.values_slice().iter().enumerate() {
+                    to.append_option(is_valid(from.validity_slice(), row).then_some(*number));
+                }
+            }
+            (ColumnBuilder::Bool(to), ColumnBuilder::Bool(from)) => {
+                for row in 0..from.len() {
+                    let is = bit(from.values_slice(), row);
+                    to.append_option(is_valid(from.validity_slice(), row).then_some(is));
+                }
+            }
+            _ => panic!("the columns of a table have one type each"),
+        }
+    }
+
     fn finish(self) -> ArrayRef {
         match self {
             ColumnBuilder::Text(mut it) => Arc::new(it.finish()),
@@ -116,6 +151,15 @@ impl ColumnBuilder {
             ColumnBuilder::Bool(mut it) => Arc::new(it.finish()),
         }
     }
+}
+
+/// Whether a row has a value, in the bits that say so; without any, all have.
+fn is_valid(valid: Option<&[u8]>, row: usize) -> bool {
+    valid.is_none_or(|valid| bit(valid, row))
+}
+
+fn bit(bits: &[u8], at: usize) -> bool {
+    bits[at / 8] >> (at % 8) & 1 == 1
 }
 
 /// Rows of one table.
@@ -156,6 +200,19 @@ impl Rows {
             column.push(spec, *value);
         }
         self.len += 1;
+    }
+
+    /// Appends the rows of another one.
+    ///
+    /// # Panics
+    /// If they are of another table.
+    pub(crate) fn append(&mut self, other: &Rows) {
+        assert_eq!(self.table, other.table, "rows of one table");
+        for (column, from) in self.columns.iter_mut().zip(&other.columns) {
+            column.append(from);
+        }
+        self.len += other.len;
+        self.bytes += other.bytes;
     }
 
     /// The table they are of.
@@ -224,6 +281,38 @@ mod tests {
             .unwrap()
             .as_primitive::<Int64Type>();
         assert_eq!(counts.values().to_vec(), [3, -1]);
+    }
+
+    /// Goal: rows that are appended are as if they had been pushed there. Method: rows of a table with
+    /// columns of every type, with and without values, over several bytes of bits; all in one, and in three.
+    #[test]
+    fn rows_are_appended() {
+        let table = TableName::Points;
+        let row = |number: usize| -> Vec<Value<'static>> {
+            let specs = columns::of(table).iter().enumerate();
+            let value = specs.map(|(at, spec)| match spec.of_type {
+                _ if spec.is_nullable && (at + number).is_multiple_of(3) => Value::Null,
+                ColumnType::Text => Value::Text(["", "a", "höher", "xyz"][(number + at) % 4]),
+                ColumnType::Integer => Value::Integer((number * at) as i64 - 7),
+                ColumnType::Number => Value::Number(number as f64 / 3.0),
+                ColumnType::Bool => Value::Bool((number + at).is_multiple_of(2)),
+            });
+            value.collect()
+        };
+        let of = |numbers: std::ops::Range<usize>| {
+            let mut rows = Rows::new(table);
+            for number in numbers {
+                rows.push(&row(number));
+            }
+            rows
+        };
+        let mut joined = Rows::new(table);
+        for part in [0..1, 1..14, 14..14, 14..40] {
+            joined.append(&of(part));
+        }
+        let (all, bytes) = (of(0..40), of(0..40).bytes());
+        assert_eq!((joined.len(), joined.bytes()), (40, bytes));
+        assert_eq!(joined.finish(), all.finish());
     }
 
     /// Goal: a row that does not fit is found where it is made. Method: a value too few.
