@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use event::Nanos;
-use paceline::{Builder, Context, JobId, JobSystem, Lane, Latch};
+use paceline::{Builder, Context, Grain, JobId, JobSystem, Lane, Latch};
 use sim::Sim;
 
 use crate::support::{Random, delays, each_seed};
@@ -418,4 +418,69 @@ fn jobs_of_a_scope_are_raised_with_the_job_that_opened_it() {
     let last = begun.iter().rposition(|&name| name == "part").unwrap();
     // In the order of their coming they would be the last.
     assert!(begun[last..].len() > 5, "{begun:?}");
+}
+
+/// Goal: what a job of a scope waits for is raised with the job that has opened the scope, also if it waits
+/// already and on another thread; so is what a thread waits for in the middle of a loop. Method: a frame
+/// waits for a background job that is at the end of a scope, or of a loop; a part of it, on the other worker,
+/// waits for a background job behind a gate. And once more through a second scope behind the first one's job.
+#[test]
+fn what_parts_on_other_threads_wait_for_is_raised() {
+    for part in ["a job", "a part of a loop", "a job of a scope in a job"] {
+        let waits = Arc::new(AtomicBool::new(false));
+        let begins = waits.clone();
+        let begun = waits.clone();
+        beside_a_waiter(
+            move |sim, js| {
+                let gate = js.event("gate");
+                let inner = js.job("inner").background().after(&gate).schedule(|_| ());
+                let wait = move |cx: &Context<'_, Sim>| {
+                    begins.store(true, Relaxed);
+                    cx.wait(inner);
+                };
+                let opener = js
+                    .job("opener")
+                    .background()
+                    .schedule(move |cx| match part {
+                        "a part of a loop" => {
+                            // The part of the thread that has not opened the loop waits.
+                            let opener = cx.worker();
+                            cx.parallel_for(0..2, Grain::Items(1), |_, cx| {
+                                if cx.worker() == opener {
+                                    while !begun.load(Relaxed) {
+                                        cx.work(Nanos::from_micros(10));
+                                    }
+                                    cx.work(Nanos::from_millis(2));
+                                } else {
+                                    wait(cx);
+                                }
+                            });
+                        }
+                        "a job" => cx.scope(|scope| {
+                            scope.job("part").schedule(&wait);
+                            cx.work(Nanos::from_millis(2));
+                        }),
+                        _ => cx.scope(|scope| {
+                            scope.job("part").schedule(|cx| {
+                                cx.scope(|scope| {
+                                    scope.job("part of a part").schedule(&wait);
+                                    cx.work(Nanos::from_millis(1));
+                                });
+                            });
+                            cx.work(Nanos::from_millis(2));
+                        }),
+                    });
+                while !waits.load(Relaxed) {
+                    sim.sleep_until(sim.time() + Nanos::from_micros(50));
+                }
+                sim.sleep_until(sim.time() + Nanos::from_micros(100));
+                assert_eq!(lane_of(js, "inner"), Lane::Background, "{part}");
+                (opener, gate)
+            },
+            move |_, js, gate| {
+                assert_eq!(lane_of(js, "inner"), Lane::Frame, "{part}");
+                gate.complete();
+            },
+        );
+    }
 }

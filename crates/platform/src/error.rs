@@ -105,14 +105,14 @@ impl Refusal {
         }
     }
 
-    /// The reason and what to do, without what was refused. `advice`: both, for a number of the system's of
-    /// this kind; `None` where the system's own words say it best.
-    fn reason(&self, advice: impl FnOnce(RefusalKind) -> Option<Advice>) -> String {
+    /// The reason and what to do, without what was refused. `advice`: both, for a number of the system's;
+    /// `None` where the system's own words say it best.
+    fn reason(&self, advice: Option<Advice>) -> String {
         let number = match &self.cause {
             Cause::Text(text) => return text.to_string(),
             Cause::Number(number) => *number,
         };
-        match advice(self.kind) {
+        match advice {
             Some((reason, remedy)) => format!("{reason} (os error {number}): {remedy}"),
             None => format!("{}", io::Error::from_raw_os_error(number)),
         }
@@ -165,7 +165,7 @@ impl SpawnError {
 
 impl fmt::Display for SpawnError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let reason = self.refusal.reason(|kind| match kind {
+        let reason = self.refusal.reason(match self.refusal.kind {
             RefusalKind::Permission => Some((
                 "not permitted",
                 "what confines the process (seccomp, a container) has to allow threads",
@@ -206,7 +206,7 @@ impl MaskError {
 
 impl fmt::Display for MaskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let reason = self.refusal.reason(|kind| match kind {
+        let reason = self.refusal.reason(match self.refusal.kind {
             RefusalKind::Permission => Some((
                 "not permitted",
                 "the thread is another user's, which needs CAP_SYS_NICE",
@@ -262,7 +262,7 @@ impl SchedParamsError {
     /// assert_eq!(refused.to_string(), "cannot give a thread nice -5: it is Sunday: ask tomorrow");
     /// ```
     pub fn reason(&self) -> String {
-        self.refusal.reason(|kind| match kind {
+        self.refusal.reason(match self.refusal.kind {
             RefusalKind::Permission => Some((
                 "not permitted",
                 "it needs CAP_SYS_NICE, or a limit (ulimit -e, -r)",
@@ -321,7 +321,7 @@ impl SignalError {
 
 impl fmt::Display for SignalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let reason = self.refusal.reason(|kind| match kind {
+        let reason = self.refusal.reason(match self.refusal.kind {
             RefusalKind::Exhausted => Some((
                 "no more threads or open files",
                 "raise a limit (ulimit -u, ulimit -n)",

@@ -121,37 +121,21 @@ impl fmt::Display for WaitError {
             WaitError::Cancelled {
                 label,
                 cause,
-                message: Some(message),
-                ..
-            } => write!(
-                f,
-                "job {label} was cancelled, because {cause} panicked: {message}"
-            ),
-            WaitError::Cancelled {
-                label,
-                cause,
-                is_abandoned: true,
+                message,
+                is_abandoned,
+                is_called_off,
                 ..
             } => {
-                let cause = WaitError::Abandoned { label: *cause };
-                write!(f, "job {label} was cancelled, because {cause}")
+                write!(f, "job {label} was cancelled, because ")?;
+                match message {
+                    Some(message) => write!(f, "{cause} panicked: {message}"),
+                    None if *is_abandoned => abandoned(f, cause),
+                    None if *is_called_off => called_off(f, cause),
+                    None => write!(f, "{cause} failed"),
+                }
             }
-            WaitError::Cancelled {
-                label,
-                cause,
-                is_called_off: true,
-                ..
-            } => {
-                let cause = WaitError::CalledOff { label: *cause };
-                write!(f, "job {label} was cancelled, because {cause}")
-            }
-            WaitError::CalledOff { label } => write!(f, "job {label} was called off"),
-            WaitError::Cancelled { label, cause, .. } => {
-                write!(f, "job {label} was cancelled, because {cause} failed")
-            }
-            WaitError::Abandoned { label } => {
-                write!(f, "event {label} was dropped without being completed")
-            }
+            WaitError::CalledOff { label } => called_off(f, label),
+            WaitError::Abandoned { label } => abandoned(f, label),
             WaitError::Deadlock { cycle } => {
                 f.write_str("this wait can never end: ")?;
                 for label in cycle {
@@ -179,6 +163,14 @@ impl fmt::Display for WaitError {
             WaitError::ShutDown => f.write_str("the job system was shut down before the job ran"),
         }
     }
+}
+
+fn abandoned(f: &mut fmt::Formatter<'_>, event: &Label) -> fmt::Result {
+    write!(f, "event {event} was dropped without being completed")
+}
+
+fn called_off(f: &mut fmt::Formatter<'_>, job: &Label) -> fmt::Result {
+    write!(f, "job {job} was called off")
 }
 
 impl fmt::Debug for WaitError {

@@ -1,10 +1,10 @@
 //! Goal: a job that is raised, and all that it waits for, is in the queue of its new lane in the end,
 //! whatever happens to it meanwhile: it becomes ready, it gets another predecessor, it begins and waits for
-//! something. A raise that comes when the job is over loses nothing of the slot's next job. Method: one
-//! thread raises a job, by the real code of `lanes`. Another thread makes it ready, with a rank or without;
-//! adds an edge to it; runs it, and its body says that it waits; ends it, and makes another one. Then the
-//! queues are looked through. Bounds: two threads, one or two jobs, two preemptions. Planted bugs: the fence
-//! of either side too weak, and the second look of the maker left out.
+//! something, itself or as a part of a scope. A raise that comes when the job is over loses nothing of the
+//! slot's next job. Method: one thread raises a job, by the real code of `lanes`. Another thread makes it
+//! ready, with a rank or without; adds an edge to it; runs it, and its body says that it waits; ends it, and
+//! makes another one. Then the queues are looked through. Bounds: two threads, one or two jobs, two
+//! preemptions. Planted bugs: the fence of either side too weak, and the second look of the maker left out.
 
 use std::panic::Location;
 
@@ -13,7 +13,8 @@ use platform::{Atomic, Lane, Omission, Ordering, Platform};
 
 use super::{Notes, Ordered, Part, Site, Spoil, Spoiled, check, held_job, must_find, together};
 use crate::queues::Queue;
-use crate::store::{JobId, LaneFlags, Rank, Ticket};
+use crate::store::{JobId, LaneFlags, Rank, Slot, Ticket};
+use crate::work::Context;
 
 /// The deadline of a wait that runs nothing by itself.
 pub(super) const LATER: Nanos = Nanos(u64::MAX - 1);
@@ -236,12 +237,25 @@ fn with_a_weaker_fence_a_predecessor_that_is_added_is_not_raised() {
     });
 }
 
+/// What is raised while a job begins and waits.
+#[derive(Clone, Copy)]
+enum Raised {
+    /// That job.
+    Itself,
+    /// The scope that it belongs to.
+    ItsScope,
+}
+
 /// The job begins, and waits for another one in the middle.
-fn begun<P: Platform>(platform: P, first: usize) {
+fn begun<P: Platform>(platform: P, raised: Raised, first: usize) {
     let site = Site::new(platform, 4, 2);
     let context = site.context(1);
     let inner = context.job("inner").background().schedule(|_| ()).ticket();
     let outer = context.job("outer").background().schedule(|_| ()).ticket();
+    let raised = match raised {
+        Raised::Itself => outer,
+        Raised::ItsScope => scope_of(&context, outer),
+    };
     // As `run_claimed` and `wait_at` do it, as far as raises go. The body does not end in the model.
     let runner = {
         let site = site.clone();
@@ -257,19 +271,52 @@ fn begun<P: Platform>(platform: P, first: usize) {
             context.work_in_lane(LaneFlags::BACKGROUND, || context.in_frame(outer, wait));
         })
     };
-    let raiser = raiser(&site, outer, Lane::Normal);
+    let raiser = raiser(&site, raised, Lane::Normal);
     together(first, [raiser, runner]);
     assert!(is_queued(&site, inner, Lane::Normal), "{FORGOTTEN}");
 }
 
+/// A scope that does not end, and that the job belongs to.
+fn scope_of<P: Platform>(context: &Context<'_, P>, job: Ticket) -> Ticket {
+    let scope = held_job(context);
+    // Relaxed, all of these: the threads that read them are started afterwards.
+    let flags = |job| &context.shared.slot(job).flags;
+    flags(scope).fetch_or(Slot::<P>::IS_SCOPE, Ordering::Relaxed);
+    flags(job).fetch_or(
+        Slot::<P>::IN_SCOPE | Slot::<P>::HAS_PARENT,
+        Ordering::Relaxed,
+    );
+    let parent = &context.shared.slot(job).parent;
+    parent.store(scope.0, Ordering::Relaxed);
+    scope
+}
+
 #[test]
 fn what_a_job_waits_for_is_raised_with_it() {
-    check(2, 2, |first| begun(Spoiled::<Ordered>::HERE, first));
+    check(2, 2, |first| {
+        begun(Spoiled::<Ordered>::HERE, Raised::Itself, first);
+    });
 }
 
 #[test]
 fn with_a_weaker_fence_what_a_job_waits_for_is_not_raised() {
-    must_find(FORGOTTEN, 2, || begun(Spoiled::<WeakAtRaiser>::HERE, 0));
+    must_find(FORGOTTEN, 2, || {
+        begun(Spoiled::<WeakAtRaiser>::HERE, Raised::Itself, 0);
+    });
+}
+
+#[test]
+fn what_a_part_waits_for_is_raised_with_its_scope() {
+    check(2, 2, |first| {
+        begun(Spoiled::<Ordered>::HERE, Raised::ItsScope, first);
+    });
+}
+
+#[test]
+fn with_a_weaker_fence_what_a_part_waits_for_is_not_raised() {
+    must_find(FORGOTTEN, 2, || {
+        begun(Spoiled::<WeakAtRaiser>::HERE, Raised::ItsScope, 0);
+    });
 }
 
 /// The job ends, and its slot becomes another job, which waits in the backlog.

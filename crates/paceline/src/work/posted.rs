@@ -156,10 +156,10 @@ impl<M: Memory> Posted<M> {
         M::fence(Ordering::Release);
     }
 
-    /// Whether the thread takes part in a loop.
-    pub(super) fn takes_part(&self) -> bool {
+    /// The innermost loop in which the thread takes part, or [`Ticket::NONE`].
+    pub(super) fn innermost_loop(&self) -> Ticket {
         // Acquire, partner: the Release stores in `in_loop`.
-        self.takes_part.load(Ordering::Acquire) != 0
+        Ticket(self.takes_part.load(Ordering::Acquire))
     }
 
     /// Calls `run`, in which the thread takes part in this loop.

@@ -76,6 +76,9 @@ pub(crate) struct ThreadSlot<P: Platform> {
     pub(crate) flag: P::AtomicU32,
     /// What the thread says about itself.
     pub(super) posted: Posted<P>,
+    /// 1 while the thread waits in the middle of a job of a scope, or of one underneath another. Written by
+    /// the owner, as long as lanes are used, and read by raises.
+    pub(crate) waits_in_part: P::AtomicU32,
     pub(crate) counters: Padded<Counters<P>>,
     pub(crate) own: Padded<P::Cell<Own>>,
 }
@@ -176,6 +179,7 @@ impl<P: Platform> ThreadSlot<P> {
             cpu: Padded(P::on_own_lines(|| P::AtomicU32::new(0))),
             flag: P::AtomicU32::new(0),
             posted: Posted::new(),
+            waits_in_part: P::AtomicU32::new(0),
             counters: Padded(P::on_own_lines(Counters::new)),
             own: Padded(P::Cell::new(Own {
                 graph: GraphLocal::new(),
@@ -214,7 +218,12 @@ impl<P: Platform> ThreadSlot<P> {
 
     /// Whether its thread is in the middle of a part of a loop.
     pub(super) fn takes_part_in_loop(&self) -> bool {
-        self.posted.takes_part()
+        !self.innermost_loop().is_none()
+    }
+
+    /// The innermost loop in which its thread is in the middle of a part, or [`Ticket::NONE`].
+    pub(super) fn innermost_loop(&self) -> Ticket {
+        self.posted.innermost_loop()
     }
 
     /// The words that say what its thread does.

@@ -218,10 +218,9 @@ impl fmt::Display for CpuSet {
             while let Some(next) = cpus.next_if(|&next| next == last + 1) {
                 last = next;
             }
-            if last == first {
-                write!(f, "{separator}{first}")?;
-            } else {
-                write!(f, "{separator}{first}-{last}")?;
+            write!(f, "{separator}{first}")?;
+            if last != first {
+                write!(f, "-{last}")?;
             }
             separator = ",";
         }

@@ -5,8 +5,8 @@
 //! unfinished predecessors; from a job that runs to what its thread waits for in the middle of it; from a
 //! scope, and from a job that has opened one, to the scope's jobs. The latter have no list. Those that are
 //! ready are found in the queues. Those that are held back find the scope's flags when they become ready
-//! (`Graph::lane_of`), and so do those that run, when they next wait. Not raised is what a job of a scope,
-//! which runs on another thread, was waiting for already: no list leads from the scope to it.
+//! (`Graph::lane_of`), and so do those that run, when they next wait. Those that run and wait already are
+//! found by their threads, which have said so.
 //!
 //! A job that was raised says so in its flags, and a later raise to the same lane stops there. So each edge
 //! is crossed at most twice in its life, by whatever number of waits. What is added later is raised by the
@@ -24,6 +24,7 @@ use platform::{Atomic, Ordering, Platform};
 use super::Context;
 use crate::queues::Queue;
 use crate::store::{JobPhase, LaneFlags, Set, Slot, Ticket};
+use crate::work::thread_slot::ThreadSlot;
 
 /// One raise in progress.
 struct Raise<'c, 'a, P: Platform> {
@@ -42,15 +43,17 @@ struct Raise<'c, 'a, P: Platform> {
 impl<P: Platform> Context<'_, P> {
     /// This thread is going to wait for the job, and has said so in its slot. A look that does not wait,
     /// since its deadline has come, raises nothing.
+    ///
+    /// Returns whether the caller has to take back, when the wait has ended, that the thread waits in the
+    /// middle of a part of something.
     #[inline]
-    pub(crate) fn raise_awaited(&self, job: Ticket, deadline: Nanos) {
-        if self.shared.lanes.are_used() {
-            self.raise_awaited_until(job, deadline);
-        }
+    pub(crate) fn raise_awaited(&self, job: Ticket, deadline: Nanos) -> bool {
+        self.shared.lanes.are_used() && self.raise_awaited_until(job, deadline)
     }
 
     #[cold]
-    fn raise_awaited_until(&self, job: Ticket, deadline: Nanos) {
+    fn raise_awaited_until(&self, job: Ticket, deadline: Nanos) -> bool {
+        let is_first = self.says_that_it_is_part();
         if deadline == Nanos::MAX || self.shared.platform.now() < deadline {
             // SeqCst, partner: the fence of a thread that raises the job that this thread is in the middle
             // of: it sees what this thread waits for, or this thread is in that lane already.
@@ -59,6 +62,22 @@ impl<P: Platform> Context<'_, P> {
             let own = if runs_it { job } else { Ticket::NONE };
             self.raise(vec![job], self.lane(), own);
         }
+        is_first
+    }
+
+    /// If this thread is in the middle of a job of a scope, its slot says so from now on. Returns whether it
+    /// did not before: then this is the outermost such wait.
+    fn says_that_it_is_part(&self) -> bool {
+        let job = self.current_job();
+        // Relaxed, all of these: flags that do not change, the owner's word, and the fence of the caller.
+        let is_part =
+            |job| self.shared.slot(job).flags.load(Ordering::Relaxed) & Slot::<P>::IN_SCOPE != 0;
+        let said = self.thread.waits_in_part.load(Ordering::Relaxed) != 0;
+        let says = !said && !job.is_none() && is_part(job);
+        if says {
+            self.thread.waits_in_part.store(1, Ordering::Relaxed);
+        }
+        says
     }
 
     /// Raises jobs and what they wait for. `own`: the job that this thread is about to run.
@@ -95,17 +114,23 @@ impl<P: Platform> Context<'_, P> {
 
 impl<P: Platform> Raise<'_, '_, P> {
     fn run(&mut self) {
-        while !self.next.is_empty() {
-            self.visit_next();
-        }
-        if !self.wholes.is_empty() {
-            self.raise_parts();
+        let mut known = 0;
+        loop {
+            while !self.next.is_empty() {
+                self.visit_next();
+            }
+            if self.wholes.len() == known {
+                break;
+            }
+            known = self.wholes.len();
+            self.find_parts();
         }
         self.cx.resume_raised_yielders();
         self.cx.publish(Queue::Own, false);
     }
 
     /// Raises all jobs to visit, and then looks what these wait for. There is one fence for all of them.
+    #[inline(never)]
     fn visit_next(&mut self) {
         let mut raised = std::mem::take(&mut self.raised);
         while let Some(job) = self.next.pop() {
@@ -123,6 +148,7 @@ impl<P: Platform> Raise<'_, '_, P> {
     }
 
     /// Returns the flags from before, unless the job was raised before or is over.
+    #[cold]
     fn add_flags(&self, job: Ticket) -> Option<u32> {
         let slot = self.cx.shared.slot(job);
         // Relaxed, both: hints. A job that is not over now was not over when its flags were read.
@@ -136,6 +162,7 @@ impl<P: Platform> Raise<'_, '_, P> {
     }
 
     /// What a job waits for is to be visited. A job that is ready is queued in its new lane.
+    #[cold]
     fn look_behind(&mut self, job: Ticket, flags: u32) {
         let cx = self.cx;
         let slot = cx.shared.slot(job);
@@ -166,6 +193,7 @@ impl<P: Platform> Raise<'_, '_, P> {
 
     /// Puts a second ticket of a job that is ready, or of a range that others may join, into the queue of the
     /// lane, if it was in a lower one.
+    #[inline(never)]
     fn queue_again(&self, job: Ticket, flags: u32) {
         if job != self.own && !LaneFlags::of(flags).includes(self.lane) {
             self.cx.enqueue_in(self.lane, job, Queue::Own);
@@ -173,29 +201,77 @@ impl<P: Platform> Raise<'_, '_, P> {
     }
 
     /// The job that the runner of this one waits for in the middle of it is to be visited.
+    #[cold]
     fn visit_awaited_in(&mut self, job: Ticket, slot: &Slot<P>) {
-        // Relaxed, both, as for a deadlock check: the place was set to nowhere before the job was ready.
+        // Relaxed, as for a deadlock check: the place was set to nowhere before the job was ready.
         let thread = slot.place.load(Ordering::Relaxed) as usize;
-        let Some(thread) = self.cx.shared.threads.find(thread) else {
-            return;
-        };
+        if let Some(thread) = self.cx.shared.threads.find(thread)
+            && !slot.is_over(job)
+        {
+            self.visit_awaited_by(thread);
+        }
+    }
+
+    #[inline(never)]
+    fn visit_awaited_by(&mut self, thread: &ThreadSlot<P>) {
+        // Relaxed: the fences decide.
         let awaited = Ticket(thread.waits_for.load(Ordering::Relaxed));
-        let is_known = !awaited.is_none() && self.cx.graph().slots.exists(awaited.index());
-        if is_known && !slot.is_over(job) {
+        if !awaited.is_none() && self.cx.graph().slots.exists(awaited.index()) {
             self.next.push(awaited);
         }
     }
 
-    /// Queues the tickets of lower lanes again whose jobs are parts of a job that was raised.
-    fn raise_parts(&mut self) {
+    /// The parts of raised jobs are to be visited.
+    fn find_parts(&mut self) {
+        self.find_queued_parts();
+        self.find_waiting_parts();
+    }
+
+    /// Those of which a thread is in the middle in a wait, and what threads wait for in the middle of loops.
+    #[cold]
+    fn find_waiting_parts(&mut self) {
+        let cx = self.cx;
+        let mut has_parts = false;
+        for thread in cx.shared.threads.iter() {
+            if thread.index == cx.thread.index {
+                continue;
+            }
+            // Relaxed: the fences decide.
+            has_parts |= thread.waits_in_part.load(Ordering::Relaxed) != 0;
+            let shared = thread.innermost_loop();
+            if !shared.is_none() && self.is_part(shared) {
+                self.visit_awaited_by(thread);
+            }
+        }
+        if !has_parts {
+            return;
+        }
+        for (index, slot) in cx.graph().slots.iter() {
+            // Acquire, partner: the CAS of the claim: whose the slot is, and the job's scope.
+            let word = slot.word(Ordering::Acquire);
+            let job = Ticket::new(index, word.generation);
+            if word.phase == JobPhase::Running && self.is_part(job) {
+                self.next.push(job);
+            }
+        }
+    }
+
+    /// Whether the job is one of a scope that was raised, or that a raised job has opened, or is one of these
+    /// itself.
+    #[inline(never)]
+    fn is_part(&self, job: Ticket) -> bool {
+        let graph = self.cx.graph();
+        let is_whole = |job| self.wholes.contains_key(&job);
+        graph.slots.exists(job.index()) && (is_whole(job) || graph.any_whole(job, is_whole))
+    }
+
+    /// Those that lie in the queues of lower lanes.
+    #[cold]
+    fn find_queued_parts(&mut self) {
         let (cx, lane) = (self.cx, self.lane);
         let mut parts = Vec::new();
         let mut look = |ticket: Ticket| {
-            let is_part = |ticket| {
-                cx.graph()
-                    .any_whole(ticket, |whole| self.wholes.contains_key(&whole))
-            };
-            if cx.graph().slots.exists(ticket.index()) && is_part(ticket) {
+            if self.is_part(ticket) {
                 parts.push(ticket);
             }
             false
@@ -218,8 +294,5 @@ impl<P: Platform> Raise<'_, '_, P> {
             }
         }
         self.next = parts;
-        while !self.next.is_empty() {
-            self.visit_next();
-        }
     }
 }

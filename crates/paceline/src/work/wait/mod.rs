@@ -133,10 +133,13 @@ impl<P: Platform> Context<'_, P> {
         // Relaxed: deadlock checks fence on both sides (see `cycle`).
         self.thread.waits_until.store(deadline.0, Ordering::Relaxed);
         self.thread.waits_for.store(target.0, Ordering::Relaxed);
-        self.raise_awaited(target, deadline);
+        let is_part = self.raise_awaited(target, deadline);
         let mut waiter = Waiter::begin(self, target, deadline, site);
         let result = waiter.wait();
         waiter.end();
+        if is_part {
+            self.thread.waits_in_part.store(0, Ordering::Relaxed);
+        }
         self.thread.waits_for.store(outer, Ordering::Relaxed);
         self.thread
             .waits_until
