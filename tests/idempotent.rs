@@ -1,9 +1,11 @@
 //! Goal: an idempotent job gives the results of its pieces, each exactly once, however often its pieces are
-//! run; none is begun more than twice; a wait does not last until a worker without a CPU goes on.
+//! run; none is begun more than twice, or before what the job comes after is over; a wait does not last until
+//! a worker without a CPU goes on.
 //!
 //! Method: machines with hogs under a simulated kernel, where the same frames with an ordinary loop are what
 //! it is compared with; random programs, on machines whose threads stand still in places, judged by their
-//! serial results, by how often each item was begun, and by counts of all values made and dropped.
+//! serial results, by how often each item was begun and whether that was too early, and by counts of all
+//! values made and dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -165,7 +167,13 @@ fn random_loop(random: &mut Random, sim: &Sim, js: &JobSystem<Sim>, census: &Arc
     let times: Vec<u64> = (0..items).map(|_| 1 + random.next() % 30_000).collect();
     let begun: Arc<[AtomicU32]> = (0..items).map(|_| AtomicU32::new(0)).collect();
     let (its, counts, all) = (sim.clone(), begun.clone(), census.clone());
+    let (is_over, early) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicU32::new(0)),
+    );
+    let (may_begin, too_early) = (is_over.clone(), early.clone());
     let body = move |item: usize| {
+        too_early.fetch_add(u32::from(!may_begin.load(Relaxed)), Relaxed);
         counts[item].fetch_add(1, Relaxed);
         its.charge(Nanos(times[item]));
         if panics_at == Some(item) {
@@ -173,9 +181,14 @@ fn random_loop(random: &mut Random, sim: &Sim, js: &JobSystem<Sim>, census: &Arc
         }
         Counted::new(item, &all)
     };
-    let before = js
-        .job("before")
-        .schedule(|cx| cx.work(Nanos::from_micros(5)));
+    let length = Nanos(random.next() % 100_000);
+    let before = js.job("before").schedule(move |cx| {
+        cx.work(length);
+        is_over.store(true, Relaxed);
+    });
+    if random.chance(50) {
+        js.wait(before);
+    }
     let mut job = js.job("loop").after(before).idempotent();
     if random.chance(50) {
         job = job.grain(Grain::Items(1 + random.below(5) as u32));
@@ -201,6 +214,11 @@ fn random_loop(random: &mut Random, sim: &Sim, js: &JobSystem<Sim>, census: &Arc
         Err(other) => panic!("{other}"),
     }
     assert!(begun.iter().all(|begun| begun.load(Relaxed) <= 2));
+    assert_eq!(
+        early.load(Relaxed),
+        0,
+        "pieces began before what the job comes after was over"
+    );
 }
 
 #[test]

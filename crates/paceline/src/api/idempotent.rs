@@ -251,7 +251,7 @@ impl<P: Platform> IdempotentJob<'_, P> {
             });
             match made {
                 Ok(participant) => {
-                    // Without room for the edge a wait runs the pieces all the same, if less soon.
+                    // Without room for the edge a wait takes part when another thread has begun.
                     _ = cx.add_completer(id, participant);
                 }
                 // Those that there are run all pieces.

@@ -2,17 +2,19 @@
 //! of all pieces.
 //! Method: the pieces alone, by the real code. One thread takes a piece and runs it, another one repeats it,
 //! if it may, and takes what is left. The end notes the results that it is given. The checker sees the
-//! accesses to the results. Then two threads would repeat the same piece.
+//! accesses to the results. Then two threads would repeat the same piece. And a thread that waits helps with
+//! a piece that reads what another thread has written, which then begins as a participant.
 //! Bounds: two threads, one piece or two, three preemptions. Planted bugs: a thread counts its piece without
-//! AcqRel; a run does not say that its piece is decided; two threads repeat a piece.
+//! AcqRel; a run does not say that its piece is decided; two threads repeat a piece; a participant that
+//! begins publishes nothing.
 
 use std::sync::Arc;
 
 use event::Nanos;
-use platform::{Ordering, Platform};
+use platform::{Ordering, Platform, SharedCell};
 
 use super::{Notes, Ordered, Part, RACE, Spoil, Spoiled, check, must_find, together};
-use crate::work::{Pieces, RepeatEnd};
+use crate::work::{Pieces, Repeat, RepeatEnd};
 
 const SYMPTOM: &str = "the job's results";
 
@@ -71,6 +73,43 @@ fn repeated_by_two<P: Platform>(first: usize) {
     assert_eq!(begun.take().len(), 2, "{BEGUN}");
 }
 
+/// What a job waits for.
+struct Earlier<P: Platform>(P::Cell<usize>);
+
+// SAFETY: the checker is asked whether the accesses are ordered.
+unsafe impl<P: Platform> Sync for Earlier<P> {}
+// SAFETY: as above.
+unsafe impl<P: Platform> Send for Earlier<P> {}
+
+/// A participant begins after what the job waits for, and a waiting thread helps.
+fn helped_after_what_is_earlier<P: Platform>(platform: P, first: usize) {
+    let earlier = Arc::new(Earlier::<P>(P::Cell::new(0)));
+    let ends = Notes::new();
+    let noted = ends.clone();
+    let on_end = Box::new(move |end: RepeatEnd<usize>| {
+        if let RepeatEnd::Done(results) = end {
+            noted.add(results);
+        }
+    });
+    let read = earlier.clone();
+    // SAFETY: see `Earlier`.
+    let body = move |_| unsafe { read.0.with(|earlier| *earlier) };
+    let pieces = Pieces::<P, usize, _>::new((0..2, 1), 2, Nanos::ZERO, body, on_end);
+    let pieces = Arc::new(pieces);
+    let (one, other, waits) = (pieces.clone(), pieces.clone(), platform.clone());
+    let participates = Box::new(move || {
+        // SAFETY: see `Earlier`.
+        unsafe { earlier.0.with_mut(|earlier| *earlier = 1) };
+        one.take_part(&platform);
+    }) as Part;
+    let helps = Box::new(move || {
+        Repeat::help(&*other, &waits);
+    });
+    together(first, [participates, helps]);
+    drop(pieces);
+    assert_eq!(ends.take(), [[1, 1]], "{SYMPTOM}");
+}
+
 /// Counting a piece publishes nothing.
 #[derive(Clone, Copy)]
 struct NotReleased;
@@ -117,6 +156,37 @@ fn a_piece_that_is_repeated_counts_once() {
 #[test]
 fn a_piece_is_repeated_by_one_thread() {
     check(3, 2, repeated_by_two::<Spoiled<Ordered>>);
+}
+
+#[test]
+fn a_waiting_thread_begins_after_what_is_earlier() {
+    check(3, 2, |first| {
+        helped_after_what_is_earlier(Spoiled::<Ordered>::HERE, first);
+    });
+}
+
+/// A participant that begins publishes nothing.
+#[derive(Clone, Copy)]
+struct EntersInSilence;
+
+impl Spoil for EntersInSilence {
+    const ORDERED: bool = true;
+    const FILE: &'static str = "repeat/pieces.rs";
+    fn change(_: u64, order: Ordering) -> Ordering {
+        match order {
+            // Partner: the Acquire in `help`.
+            Ordering::Release => Ordering::Relaxed,
+            order => order,
+        }
+    }
+}
+
+#[test]
+fn a_participant_that_begins_in_silence_is_found() {
+    // The checker panics in the body, which ends the job.
+    must_find(SYMPTOM, 3, || {
+        helped_after_what_is_earlier(Spoiled::<EntersInSilence>::HERE, 0);
+    });
 }
 
 #[test]

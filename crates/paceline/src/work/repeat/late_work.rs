@@ -5,7 +5,8 @@ use platform::Platform;
 
 /// The pieces of an idempotent job, as a thread sees them that waits for it.
 pub(crate) trait Repeat<P: Platform>: Send + Sync {
-    /// Runs pieces that no thread has begun, or one that is late.
+    /// Runs pieces that no thread has begun, or one that is late, once a participant has begun: before that
+    /// the job may have to wait for others.
     fn help(&self, platform: &P) -> LateWork;
 }
 

@@ -31,7 +31,8 @@ const DECIDED: u64 = 2;
 /// A runner that runs nothing.
 const NO_PIECE: u64 = u64::MAX;
 
-/// Threads that are on a CPU, and pieces whose length is not known, are looked at again after this time.
+/// Threads that are on a CPU, pieces whose length is not known, and jobs that have not begun, are looked at
+/// again after this time.
 const LOOK_AGAIN: Nanos = Nanos::from_micros(100);
 
 /// What a thread runs that takes part: hints.
@@ -60,6 +61,8 @@ pub(crate) struct Pieces<P: Platform, R: Send, F> {
     runners: Box<[Runner<P>]>,
     /// How many of the runners are in use, or more.
     entered: P::AtomicU64,
+    /// When a waiting thread has first looked before the job had begun; 0 if none has.
+    looked_at: P::AtomicU64,
     /// How long a piece takes, in ns; 0 while that is not known.
     typical: P::AtomicU64,
     on_end: P::Lock<Option<OnEnd<R>>>,
@@ -102,6 +105,7 @@ impl<P: Platform, R: Send, F: Fn(Range<usize>) -> R> Pieces<P, R, F> {
             left: P::AtomicU64::new(count as u64),
             runners: (0..threads).map(runner).collect(),
             entered: P::AtomicU64::new(0),
+            looked_at: P::AtomicU64::new(0),
             typical: P::AtomicU64::new(typical.0),
             on_end: P::Lock::new(Some(on_end)),
         }
@@ -141,9 +145,11 @@ impl<P: Platform, R: Send, F: Fn(Range<usize>) -> R> Pieces<P, R, F> {
     }
 
     fn enter(&self, platform: &P) -> Option<&Runner<P>> {
-        // Relaxed, both: the first only hands out numbers, the second is a hint.
-        let number = self.entered.fetch_add(1, Ordering::Relaxed);
+        // Release, partner: the Acquire load in `help`. A waiting thread that runs a body sees what a
+        // participant has seen: what the job waits for is over.
+        let number = self.entered.fetch_add(1, Ordering::Release);
         let runner = self.runners.get(usize::try_from(number).ok()?)?;
+        // Relaxed: a hint.
         runner.thread.store(platform.thread_id(), Ordering::Relaxed);
         Some(runner)
     }
@@ -280,6 +286,17 @@ impl<P: Platform, R: Send, F: Fn(Range<usize>) -> R> Pieces<P, R, F> {
 }
 
 impl<P: Platform, R: Send, F> Pieces<P, R, F> {
+    /// When to look again whether the job has begun: less and less often.
+    fn look_for_begin(&self, now: Nanos) -> Nanos {
+        // Relaxed, both: a hint.
+        let first = match self.looked_at.load(Ordering::Relaxed) {
+            0 => now.0,
+            first => first,
+        };
+        self.looked_at.store(first, Ordering::Relaxed);
+        now + LOOK_AGAIN.max(Nanos((now.0 - first.min(now.0)) / 2))
+    }
+
     /// The job ends, unless it has.
     fn end(&self, end: RepeatEnd<R>) {
         if let Some(on_end) = self.on_end.with(Option::take) {
@@ -301,8 +318,12 @@ where
     F: Fn(Range<usize>) -> R + Send + Sync,
 {
     fn help(&self, platform: &P) -> LateWork {
-        // Relaxed: `enter` decides.
-        let entered = self.entered.load(Ordering::Relaxed);
+        // Acquire, partner: the Release in `enter`. The participants are jobs that come after what this one
+        // waits for. Until one of them has begun, no piece may.
+        let entered = self.entered.load(Ordering::Acquire);
+        if entered == 0 {
+            return LateWork::LookAt(self.look_for_begin(platform.now()));
+        }
         if self.has_fresh() && entered < self.runners.len() as u64 {
             return LateWork::TookPart(self.take_part(platform));
         }
