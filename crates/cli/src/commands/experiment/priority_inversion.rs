@@ -60,8 +60,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
         Lesson {
             text: "Parking removes the scene where the awaited worker has a core for itself. Where threads \
                    run on any of the fast cores some frames are late with parking and with Paceline alike \
-                   ({000-xa}): those in which the jobs hardly fit.",
-            rests_on: &[("000-xa", Reproduced), ("000-xb", Reproduced)],
+                   ({000-xa}).",
+            rests_on: &[("000-xa", Reproduced)],
         },
         Lesson {
             text: "Beside uncritical work a thread that may run on a small core is put there ({000-qa}), and \

@@ -197,9 +197,7 @@ pub(super) fn run_kernels(effort: &Effort, findings: &mut Findings) -> Result<()
         seeds.iter().filter(late).count() as f64 * 1000.0 / seeds.len() as f64
     });
     kernels(&frames, most, too_much, findings);
-    findings
-        .claims
-        .extend(claims_of_kernels(&frames, most, too_much));
+    findings.claims.extend(claims_of_kernels(&frames, most));
     Ok(())
 }
 
@@ -258,7 +256,7 @@ fn kernels(all: &[Frames<'_>], most: Nanos, too_much: [f64; 2], findings: &mut F
     findings.tables.push(table);
 }
 
-fn claims_of_kernels(all: &[Frames<'_>], most: Nanos, too_much: [f64; 2]) -> Vec<Claim> {
+fn claims_of_kernels(all: &[Frames<'_>], most: Nanos) -> Vec<Claim> {
     let of = |remedy: Remedy, is_old: bool| {
         let rows = all.iter().filter(move |frames| {
             frames.kind.remedy == remedy && (frames.kind.policy == POLICY) == is_old
@@ -277,7 +275,6 @@ fn claims_of_kernels(all: &[Frames<'_>], most: Nanos, too_much: [f64; 2]) -> Vec
         })
         .fold(f64::MIN, f64::max);
     let worst = |remedy| both(remedy).fold(0.0, f64::max);
-    const UNIT: &str = "of 1000 frames, the most of both phones and all kernels";
     vec![
         Claim::ours(
             "000-x",
@@ -302,25 +299,14 @@ fn claims_of_kernels(all: &[Frames<'_>], most: Nanos, too_much: [f64; 2]) -> Vec
             "standard errors more, the most of both phones and all kernels",
         )
         .note(format!(
-            "at most {:.0} of 1000 against {:.0}; parking leaves {:.0} where worker 3 has the last core for \
+            "at most {:.0} of 1000 against {:.0}, and {:.0} if it does not know which they are or waits for \
+             all; parking leaves {:.0} where worker 3 has the last core for \
              itself, as in the pictures",
             worst(Remedy::Paceline),
             worst(Remedy::ParkAnywhere),
+            worst(Remedy::PacelineInOrder).max(worst(Remedy::PacelineAll)),
             worst(Remedy::Park)
         )),
-        Claim::ours(
-            "000-xb",
-            "If it does not know them, or waits for all, what it holds up is about as much work as fits",
-        )
-        .is(
-            Expect::AtMost(too_much[0].max(too_much[1])),
-            worst(Remedy::PacelineInOrder).max(worst(Remedy::PacelineAll)),
-            UNIT,
-        )
-        .note(
-            "the frames in which less than 2 % of the time of all cores that are there is left, at their \
-             highest clocks; the jobs are begun in their order then, and those that are waited for come last",
-        ),
     ]
 }
 
