@@ -4,6 +4,8 @@
 //! ```text
 //! fleets read DIR THREADS | explain DIR THREADS | diagnose FILE ROUNDS
 //! ```
+//!
+//! Without words it explains the small traces of `testdata/pairs`.
 
 use std::fs::File;
 use std::path::Path;
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
             Ok(read.kernel.len())
         }),
         ["explain", folder, threads] => explain(folder, threads),
+        [] => explain("testdata/pairs", "2"),
         ["diagnose", file, rounds] => diagnose(Path::new(file), rounds),
         _ => Err("read DIR THREADS | explain DIR THREADS | diagnose FILE ROUNDS".to_owned()),
     };
