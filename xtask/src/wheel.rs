@@ -196,7 +196,9 @@ impl Wheels<'_> {
         stream: bool,
     ) -> Result<(Counts, Option<String>), String> {
         let needs: Vec<&str> = TEST_NEEDS.iter().chain(tests.needs).copied().collect();
-        let venv = self.venv(tests.venv, &needs)?;
+        // Those that measure want what `cargo xtask wheel` builds, and not the stage's quick build.
+        let name = format!("{}-{}", tests.venv, self.profile);
+        let venv = self.venv(&name, &needs)?;
         let mut pip = self.pip(&venv);
         pip.args(["--force-reinstall", "--no-deps"]).arg(wheel);
         process::done(pip, FETCHED, "pip install")?;

@@ -1,8 +1,8 @@
 //! What a job and a loop cost more from C than from Rust: `cargo bench -p paceline-capi --bench cost`.
 //!
-//! Each round does the same work by both, one after the other, and who is first takes turns. So what is said
-//! is the difference within a round, in the median of the rounds, with its quartiles: what else the machine
-//! does comes to both. There are no workers: this thread makes jobs, and then runs them.
+//! Each round does the same work by both, one after the other, and they take turns at being first. So what is
+//! said is the difference within a round, in the median of the rounds, with its quartiles: what else the
+//! machine does comes to both. There are no workers: this thread makes jobs, and then runs them.
 
 use std::ffi::c_void;
 use std::hint::black_box;

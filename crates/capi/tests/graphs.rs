@@ -415,9 +415,9 @@ proptest! {
         prop_assert_eq!(open.load(Ordering::SeqCst), 0, "each is released once");
     }
 
-    /// Goal: a circle is found, whoever is in it, and nothing else is taken for one; bodies are released when
-    /// a graph cannot be built. Method: one more edge anywhere in a random graph; the model says whether it
-    /// leads back.
+    /// Goal: a circle is found, whichever nodes are in it, and nothing else is taken for one; bodies are
+    /// released when a graph cannot be built. Method: one more edge anywhere in a random graph; the model
+    /// says whether it leads back.
     #[test]
     fn circles_are_found(nodes in nodes(), edge in any::<[u8; 2]>()) {
         let (system, open) = (system(0), Arc::new(AtomicUsize::new(0)));

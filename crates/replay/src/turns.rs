@@ -59,10 +59,10 @@ pub(crate) fn hand_over(program: &mut Program, text: Option<&str>) -> Result<(),
         return Err(match text {
             Some(text) => format!(
                 "hand-over: in no slice with {text:?} in its name a thread slept again for a lock because \
-                 its owner had taken it before"
+                 its owner had taken it before; a fair lock changes nothing there"
             ),
             None => "hand-over: in no slice a thread slept again for a lock because its owner had taken it \
-                     before"
+                     before; fair locks change nothing here"
                 .to_owned(),
         });
     }

@@ -232,7 +232,7 @@ impl Model {
         }
     }
 
-    /// Whether a job is ready: it runs if somebody comes for it, or is dropped if it was called off.
+    /// Whether a job is ready: it runs if a thread comes for it, or is dropped if it was called off.
     pub(super) fn has_ready(&self, system: usize) -> bool {
         let mut jobs = 0..self.jobs.len();
         jobs.any(|job| self.jobs[job].system == system && self.is_ready(job))

@@ -26,7 +26,7 @@ const MADE: Duration = Duration::from_secs(5 * 60);
 #[derive(Args)]
 #[command(after_help = "\
 What Python and Ray add wants the package in a Python: `cargo xtask wheel --check --ray` makes one, which
-is target/wheel/venvs/ray/bin/python.")]
+is target/wheel/venvs/ray-release/bin/python. (The stage of the tests builds without all optimizations.)")]
 pub(crate) struct Options {
     /// How many rounds
     #[arg(long, value_name = "N", default_value_t = 5)]
@@ -64,7 +64,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> 
     let work = context.target.join("fleets");
     let _ = fs::remove_dir_all(&work);
     fs::create_dir_all(&work).map_err(|why| format!("{}: {why}", work.display()))?;
-    let usual = context.target.join("wheel/venvs/ray/bin/python");
+    let usual = context.target.join("wheel/venvs/ray-release/bin/python");
     let bench = Bench {
         context,
         paceline: built.join("paceline"),

@@ -267,7 +267,7 @@ impl ProgramGraph {
         })
     }
 
-    /// Before its job system ends: waits for the run that was started. Its error is nobody's.
+    /// Before its job system ends: waits for the run that was started. Its error is dropped.
     pub(crate) fn end_at_last(&self) -> Answer {
         if matches!(*self.state(), GraphState::Started(_)) {
             let _ = self.wait();

@@ -59,7 +59,7 @@ impl JobShape {
     }
 }
 
-/// Who schedules how.
+/// Which job system, and how it is told of jobs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct SignalTrial {
     shape: JobShape,

@@ -27,7 +27,7 @@ const LATER: Nanos = Nanos::from_millis(8);
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CriticalPlace {
     Everywhere,
-    /// … and nobody else is there.
+    /// … and no other thread is there.
     Alone,
     /// … until the kernel moves it to the fast cores, this much after the job's begin.
     MovedAfter(Nanos),
@@ -183,7 +183,8 @@ fn program(
     }
     if let CriticalPlace::MovedAfter(time) = place {
         sim.sleep_until(start + time);
-        // The calling thread is the first one. The thread may have ended meanwhile: then nobody moves it.
+        // The calling thread is the first one. The thread may have ended meanwhile: then it stays where it
+        // was.
         let _ = sim.machine().set_mask(2, &fast);
     }
     for thread in threads {

@@ -73,7 +73,7 @@ struct BarrierTrial {
 }
 
 impl BarrierTrial {
-    /// Whether a claim needs it. Runs with other values are for the claims alone, and nobody sees their
+    /// Whether a claim needs it. Runs with other values are for the claims alone, and no table shows their
     /// tables; threads that pause take as long as all of the others.
     fn is_claimed(&self) -> bool {
         let is_pinned_pair = self.crowd == 1 && self.pinned;
