@@ -216,19 +216,22 @@ fn a_piece_that_is_waited_for_is_not_cut() {
 }
 
 /// `low` takes the lock four times with hardly a break and rests; `ui` tries again whenever `low` gives it
-/// back. With a fair lock both take it in turn. The two have a CPU each.
-fn sharing_a_lock(is_fair: bool) -> Scenario {
+/// back. With a fair lock both take it in turn. The two have a CPU each. `is_held`: `ui` works with the lock,
+/// and says so; else it gives it back at once, and works then.
+fn sharing_a_lock(is_fair: bool, is_held: bool) -> Scenario {
     let begins = (0..1000u64).map(|round| round * 9_370_000);
     let (tries, gives) = if is_fair {
         ("take low\n".to_owned(), "hand low\n")
     } else {
         ("lock low\nwork 200 ns\n".repeat(5), "")
     };
+    let work = if is_held {
+        format!("begin ui holds lock\nwork 300 us\nend ui holds lock\n{gives}")
+    } else {
+        format!("{gives}work 300 us\n")
+    };
     let wants = begins.map(|begin| {
-        format!(
-            "until {begin} ns\nwork 200 us\nbegin lock 1\n{tries}end lock 1\n\
-             begin ui holds lock\nwork 300 us\nend ui holds lock\n{gives}"
-        )
+        format!("until {begin} ns\nwork 200 us\nbegin lock 1\n{tries}end lock 1\n{work}")
     });
     let wants: String = wants.collect();
     let [takes, gives] = if is_fair {
@@ -246,13 +249,19 @@ fn sharing_a_lock(is_fair: bool) -> Scenario {
 /// Goal: a lock that is handed over lets a thread wait for the end of one turn of its owner, as a fair lock
 /// does in truth. Method: in the simulator a thread tries a lock until its owner rests, and both take it in
 /// turn; of the recording of the first the slices are known. The lengths of the slices in which the thread
-/// wants it are compared in the mean.
+/// wants it are compared in the mean: where a slice says how long it has the lock, and where none does.
 #[test]
 fn locks_can_be_handed_over() {
+    for is_held in [true, false] {
+        hands_over(is_held);
+    }
+}
+
+fn hands_over(is_held: bool) {
     const ROUNDS: usize = 1000;
     let machine = Machine::named(MACHINE).unwrap();
     let recorded = |is_fair| {
-        let recording = record(&sharing_a_lock(is_fair), &machine, POLICY, 0);
+        let recording = record(&sharing_a_lock(is_fair, is_held), &machine, POLICY, 0);
         Timeline::new(recording, &Options::default())
     };
     let ui = Task(0);

@@ -96,24 +96,29 @@ fn uncontended(
 ) {
     let timeline = source.timeline;
     let (task, owner) = pair;
-    let is_contended = |slice: &Slice, of: &dyn Fn(&(Slice, Slice)) -> Slice| {
-        let marks = sleeps
-            .iter()
-            .filter_map(|contended| contended.marks.as_ref());
-        marks.map(of).any(|mark| mark.begin == slice.begin)
+    let is_contended = |slice: &Slice| {
+        let marks = sleeps.iter().filter_map(|contended| contended.marks);
+        let mut holding = marks.map(|(_, holding)| holding);
+        holding.any(|mark| mark.begin == slice.begin)
+    };
+    // Also where the owner's words for it were over when the thread fell asleep.
+    let has_sleep = |slice: &Slice| {
+        let first = sleeps.partition_point(|contended| contended.sleep.begin < slice.begin);
+        let first = sleeps.get(first);
+        first.is_some_and(|contended| contended.sleep.begin < slice.end)
     };
     let of_owner = timeline
         .slices(owner)
         .iter()
         .filter(|slice| slice.name == held);
-    for slice in of_owner.filter(|slice| !is_contended(slice, &|(_, holding)| *holding)) {
+    for slice in of_owner.filter(|slice| !is_contended(slice)) {
         holds(source, pair, (slice.begin, slice.end), deeds);
     }
     let of_task = timeline
         .slices(task)
         .iter()
         .filter(|slice| slice.name == wants);
-    for slice in of_task.filter(|slice| !is_contended(slice, &|(wanting, _)| *wanting)) {
+    for slice in of_task.filter(|slice| !has_sleep(slice)) {
         let on = source.names[&owner].as_str().into();
         let wait = Segment::Wait {
             on,
