@@ -141,10 +141,32 @@ fn phones_have_their_fast_cores() {
         ("asm-snapdragon-8gen3", "2-7"),
         ("asm-mt6797-all-online", "4-9"),
         ("asm-ultra7-155h", "0-11"),
+        ("phone-pixel", "0-3"),
+        ("phone-oneplus-3t", "0-3"),
     ] {
         let machine = machines.iter().find(|machine| machine.id == id);
         let found = detect(&machine.expect("it is there").tree);
         let got = found.fast(&found.limits().usable());
         assert_eq!(got.to_string(), fast, "{id}");
+    }
+}
+
+/// Goal: a phone of which only a part may be used has its middle cores among the fast ones, and its little
+/// ones not. Method: phones cut to a prime core with a middle one, with a little one, and with both.
+#[test]
+fn a_part_of_a_phone_has_its_middle_cores() {
+    let machines = Machine::all();
+    for (id, usable, fast) in [
+        ("asm-galaxy-s22-sm8450", "6-7", "6-7"),
+        ("asm-galaxy-s22-sm8450", "3,7", "7"),
+        ("asm-galaxy-s22-sm8450", "3,6-7", "6-7"),
+        ("asm-snapdragon-865", "6-7", "6-7"),
+        ("asm-snapdragon-865", "0,7", "7"),
+        ("asm-dimensity-9300", "6-7", "6-7"),
+    ] {
+        let machine = machines.iter().find(|machine| machine.id == id);
+        let found = detect(&machine.expect("it is there").tree);
+        let got = found.fast(&CpuSet::parse(usable));
+        assert_eq!(got.to_string(), fast, "{id}: {usable}");
     }
 }

@@ -11,8 +11,9 @@
 #[non_exhaustive]
 pub enum Placement {
     /// Where CPUs differ, jobs run on the fast ones (the fastest class, and slower ones until there are
-    /// four CPUs or half of all), and [background](crate::NewJob::background) jobs on any CPU. Masks are
-    /// those of classes, never of single CPUs. Where CPUs are equal nothing is done.
+    /// four CPUs or half of all, and where an even loop ends sooner with more), and
+    /// [background](crate::NewJob::background) jobs on any CPU. Masks are those of classes, never of single
+    /// CPUs. Where CPUs are equal nothing is done.
     #[default]
     Classes,
     /// As `Classes`, and the little cores take part in loops, with pieces that fit their speed. For each

@@ -314,19 +314,33 @@ impl Topology {
 
     /// Those of the given CPUs that work with a deadline should run on: the fastest class, and the next
     /// slower ones until there are four CPUs or half of all, whichever is less. So a phone with a single
-    /// prime core has four or five, and not one. All of them if the classes are not reliable.
+    /// prime core has four or five, and not one. Where these are fewer than four, a slower class is worth its
+    /// CPUs if a loop that is divided evenly ends sooner with them, although it then waits for the slowest:
+    /// so a prime core and a middle one are both fast, and a prime core and a little one are not. All of
+    /// them if the classes are not reliable.
     #[inline]
     pub fn fast(&self, usable: &CpuSet) -> CpuSet {
         if self.confidence == Confidence::Low {
             return usable.clone();
         }
-        let enough = usable.len().div_ceil(2).min(4);
+        let enough = usable.len().div_ceil(2).min(ENOUGH_FAST);
         let mut fast = CpuSet::new();
+        let mut slowest = None;
         for class in self.classes.iter().rev() {
-            if fast.len() >= enough {
-                return fast;
+            let more = class.cpus.intersection(usable);
+            if more.is_empty() {
+                continue;
             }
-            fast = fast.union(&class.cpus.intersection(usable));
+            let with = fast.union(&more);
+            if fast.len() >= enough {
+                let without = evenly(fast.len(), slowest);
+                let is_worth = evenly(with.len(), class.capacity).zip(without);
+                let is_worth = is_worth.is_some_and(|(with, without)| with > without);
+                if fast.len() >= ENOUGH_FAST || !is_worth {
+                    return fast;
+                }
+            }
+            (fast, slowest) = (with, class.capacity);
         }
         if fast.len() >= enough {
             fast
@@ -360,6 +374,16 @@ impl Topology {
             _ => Distance::Cache,
         }
     }
+}
+
+/// So many CPUs are enough for work with a deadline: slower ones are not added to them.
+const ENOUGH_FAST: usize = 4;
+
+/// What so many CPUs do together if each has the same to do, the slowest of which can do `slowest`. None if
+/// that is unknown.
+#[inline]
+fn evenly(cpus: usize, slowest: Option<u32>) -> Option<u64> {
+    Some(cpus as u64 * u64::from(slowest?))
 }
 
 /// Gives classes, slow to fast, their names.
@@ -435,7 +459,45 @@ mod tests {
         assert_eq!(phone.fast(&set("7")), set("7"));
         assert_eq!(phone.fast(&set("3,6,7")), set("6-7"));
         assert_eq!(phone.fast(&set("7-9")), set("7-9"));
+        assert_eq!(phone.fast(&set("6-7")), set("6-7"), "a middle core is fast");
+        assert_eq!(phone.fast(&set("3,7")), set("7"), "a little one is not");
         let names: Vec<_> = phone.classes().iter().map(|class| &*class.name).collect();
         assert_eq!(names, ["little", "mid", "big"]);
+    }
+
+    /// Goal: of fewer than four fast CPUs, slower ones are added exactly where a loop that is divided evenly
+    /// ends sooner with them; otherwise the set is as it was. Method: the time of such a loop, computed for
+    /// two classes of every size and speed, known and unknown.
+    #[test]
+    fn slower_cpus_are_fast_where_an_even_loop_ends_sooner() {
+        for (slow, quick) in (1..=5).flat_map(|slow| (1..=5).map(move |quick| (slow, quick))) {
+            for capacity in [
+                None,
+                Some(100),
+                Some(300),
+                Some(512),
+                Some(513),
+                Some(780),
+                Some(900),
+            ] {
+                let all: CpuSet = (0..slow + quick).collect();
+                let big: CpuSet = (slow..slow + quick).collect();
+                let little = all.difference(&big);
+                let machine = Topology::uniform(all.len())
+                    .with_classes(vec![(little, capacity), (big.clone(), Some(1024))]);
+                let too_few = quick < (slow + quick).div_ceil(2).min(4);
+                let sooner = capacity.is_some_and(|capacity| {
+                    let with = 1.0 / f64::from(capacity * (slow + quick));
+                    with < 1.0 / f64::from(1024 * quick)
+                });
+                let expected = if too_few || quick < 4 && sooner {
+                    &all
+                } else {
+                    &big
+                };
+                let of = format!("{slow} of {capacity:?} and {quick}");
+                assert_eq!(&machine.fast(&all), expected, "{of}");
+            }
+        }
     }
 }

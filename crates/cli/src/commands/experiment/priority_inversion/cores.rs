@@ -236,8 +236,8 @@ fn claims_of_heuristics(results: &[HeuristicResult; 6]) -> [Claim; 2] {
     )
     .is(Expect::Exactly(0.0), left(paceline), "machines")
     .note(format!(
-        "it leaves out fast cores on {} of them: it takes the fastest class if that has four CPUs, \
-             and the next ones only if not",
+        "it leaves out fast cores on {} of them: where the fastest class has four CPUs, it takes no \
+             other",
         paceline.loses
     ));
     [claim, ours]
@@ -284,10 +284,7 @@ fn two_cores(effort: &Effort, findings: &mut Findings) -> Result<Claim, Failure>
         ratios.into_iter().fold(f64::MAX, f64::min),
         "times the frame of four, the smaller of both phones",
     )
-    .note(
-        "cores 4 and 5, Paceline; of cores 6 and 7 it takes the slower one for a small core, which leaves \
-         the whole frame to the other",
-    ))
+    .note("cores 4 and 5, Paceline"))
 }
 
 /// The mean frame of the job system on these CPUs.
