@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Barrier, Mutex};
 
-use paceline::{Builder, JobSystem, PlanError, WaitError};
+use paceline::{Builder, JobSystem, PlanError, StartedGraph, WaitError};
 
 use crate::support::{fail, watched};
 
@@ -265,6 +265,49 @@ fn started_and_ended() {
     drop(js);
     let error = graph.try_run(&mut ()).unwrap_err();
     assert!(matches!(error, WaitError::ShutDown), "{error}");
+}
+
+/// Goal: a run that is waited for, or dropped, in one of its own jobs does not hang: the wait fails with the
+/// jobs' names, the drop lets go, and the job system goes on. Method: a job that is given its own run; one of
+/// another graph in the middle of a wait within that job.
+#[test]
+fn a_run_in_its_own_jobs() {
+    watched("a run that is waited for in its own job", || {
+        for is_dropped in [false, true] {
+            let js: &'static JobSystem =
+                Box::leak(Box::new(Builder::new().workers(1).build().unwrap()));
+            let (give, take) = std::sync::mpsc::channel::<StartedGraph<'static, ()>>();
+            let (say, hear) = std::sync::mpsc::channel();
+            let mut graph = js.graph("frame");
+            graph.job("own").run(move |_| {
+                let started = take.recv().unwrap();
+                let say = say.clone();
+                let inner = move || {
+                    if is_dropped {
+                        drop(started);
+                        return "dropped".to_owned();
+                    }
+                    let wait = std::panic::AssertUnwindSafe(|| drop(started.try_wait()));
+                    let payload = std::panic::catch_unwind(wait).unwrap_err();
+                    payload.downcast_ref::<String>().unwrap().clone()
+                };
+                // A job of this job, too, is inside of the run.
+                js.scope(|s| s.spawn(move |_| say.send(inner()).unwrap()));
+            });
+            give.send(js.start(graph.build(), Box::new(()))).unwrap();
+            let said = hear.recv().unwrap();
+            if is_dropped {
+                assert_eq!(said, "dropped");
+            } else {
+                assert!(
+                    said.contains("can never end") && said.contains("frame"),
+                    "{said}"
+                );
+            }
+            let after = js.job("after").run(|_| 7);
+            assert_eq!(after.wait(), 7);
+        }
+    });
 }
 
 /// Goal: while a run goes on, the calling thread's closure runs, too; its panic comes out when all is over.

@@ -13,7 +13,8 @@ use crate::error::{ScheduleError, WaitError, or_panic};
 use crate::work::built::Run;
 
 /// A run of a graph that was started, with the graph and its data, which [`wait`](StartedGraph::wait) gives
-/// back. From [`JobSystem::start`]. If it is dropped, it waits first.
+/// back. From [`JobSystem::start`]. If it is dropped, it waits first, unless it is dropped in one of the
+/// run's own jobs: then the run goes on, and graph and data are never dropped.
 ///
 /// ```
 /// struct World {
@@ -163,7 +164,8 @@ impl<D: Resources + Send + 'static, P: Platform> StartedGraph<'_, D, P> {
     /// ```
     ///
     /// # Panics
-    /// With the first panic of a body, when all is over. Graph and data are dropped then.
+    /// With the first panic of a body, when all is over. Graph and data are dropped then. In a job of the
+    /// run, which can never end before its wait: graph and data are never dropped then.
     #[track_caller]
     pub fn wait(self) -> (BuiltGraph<'static, D, P>, Box<D>) {
         let (graph, data, result) = self.try_wait();
@@ -182,9 +184,12 @@ impl<D: Resources + Send + 'static, P: Platform> StartedGraph<'_, D, P> {
     /// let (_graph, _data, result) = js.start(graph.build(), Box::new(())).try_wait();
     /// assert!(result.is_err());
     /// ```
+    ///
+    /// # Panics
+    /// In a job of the run, as [`wait`](StartedGraph::wait).
     #[track_caller]
     pub fn try_wait(mut self) -> (BuiltGraph<'static, D, P>, Box<D>, Result<(), WaitError>) {
-        let error = self.wait_for_run();
+        let error = or_panic(self.wait_for_run());
         // SAFETY: the run is over, and this is forgotten, so that neither is taken again.
         let (graph, data) = unsafe { self.take() };
         std::mem::forget(self);
@@ -205,10 +210,16 @@ impl<D: Resources + Send + 'static, P: Platform> StartedGraph<'_, D, P> {
         self.graph.built.is_over(self.js.shared(), &self.run)
     }
 
+    /// Waits, and returns the run's failure. An error is that of a wait that cannot end; the run goes on
+    /// then.
     #[track_caller]
-    fn wait_for_run(&self) -> Option<WaitError> {
+    fn wait_for_run(&self) -> Result<Option<WaitError>, WaitError> {
         let cx = or_panic(self.js.shared().context_at_last());
-        self.graph.built.wait(&cx, &self.run)
+        let built = &self.graph.built;
+        match built.cycle_of_wait(&cx, &self.run) {
+            Some(error) => Err(error),
+            None => Ok(built.wait(&cx, &self.run)),
+        }
     }
 
     /// # Safety
@@ -227,7 +238,10 @@ impl<D: Resources + Send + 'static, P: Platform> StartedGraph<'_, D, P> {
 impl<D: Resources + Send + 'static, P: Platform> Drop for StartedGraph<'_, D, P> {
     /// Waits. A panic of a body is dropped.
     fn drop(&mut self) {
-        if let Some(payload) = self.wait_for_run().and_then(WaitError::into_payload) {
+        let Ok(failure) = self.wait_for_run() else {
+            return; // The run uses both until it is over, and nothing frees them afterwards.
+        };
+        if let Some(payload) = failure.and_then(WaitError::into_payload) {
             self.js.shared().panics.discard(UserValue::new(payload));
         }
         // SAFETY: the run is over, and this is the drop.

@@ -270,6 +270,11 @@ impl<'b, P: Platform> Built<'b, P> {
         cx.graph().take_failure(run)
     }
 
+    /// The error of a wait for the run in one of its own jobs.
+    pub(crate) fn cycle_of_wait(&self, cx: &Context<'_, P>, run: &Run) -> Option<WaitError> {
+        cx.cycle_inside(run.0)
+    }
+
     /// Whether the run is over, apart from its failure.
     pub(crate) fn is_over(&self, shared: &Shared<P>, run: &Run) -> bool {
         shared.slot(run.0).has_ended(run.0)

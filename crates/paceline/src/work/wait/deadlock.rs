@@ -42,6 +42,22 @@ impl<P: Platform> Waiter<'_, '_, P> {
     }
 }
 
+impl<P: Platform> Context<'_, P> {
+    /// The wait that can never end, if this thread is in the middle of a job that `awaited` waits for as its
+    /// scope or run. For waits that have no other answer: they look before they begin.
+    pub(crate) fn cycle_inside(&self, awaited: Ticket) -> Option<WaitError> {
+        let above = |job: &Ticket| self.graph().parent_of(*job);
+        let is_inside = self.any_running(|job| {
+            let running = Some(job).filter(|job| !job.is_none());
+            std::iter::successors(running, above).any(|job| job == awaited)
+        });
+        let label = |job| self.graph().label_of(self.shared.slot(job));
+        is_inside.then(|| WaitError::Deadlock {
+            cycle: vec![label(awaited), label(self.current_job())],
+        })
+    }
+}
+
 /// The jobs that the thread is in the middle of, and the scopes that wait for them.
 fn waiting_for<P: Platform>(cx: &Context<'_, P>) -> Set<Ticket> {
     let mut mine = Set::default();
