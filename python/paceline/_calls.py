@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Union
 
 from . import _native
 from ._native import FailedError, InputError, Table
+
+_SAFE_PATH = ["-P"] if sys.version_info >= (3, 11) else []
+"""Not the folder at hand: a file there may have a module's name."""
 
 StrPath = Union[str, "os.PathLike[str]"]
 Columns = Sequence[tuple[str, str]]
@@ -46,13 +50,17 @@ def diagnose(
     waits: int = 1000,
     name: str = "trace",
 ) -> Diagnosis:
-    """Explain the waits and frames in a recorded trace, given as a path or as bytes.
+    """Explain the waits and frames in a recorded trace, given as a path, an address or bytes.
 
-    ``slice``: only the slices with one of these texts in their names. ``busy``: slices with these texts are waits,
+    Addresses such as ``s3://bucket/a.pftrace`` want the package ``fsspec``. ``slice``: only the slices with one of these texts in their names. ``busy``: slices with these texts are waits,
     also where the thread runs. ``waits``: the most that are explained. ``name`` is that of bytes in errors.
     """
     options = (several(slice), several(busy), waits)
-    if isinstance(trace, (bytes, bytearray, memoryview)):
+    if isinstance(trace, str) and "://" in trace:
+        from . import _remote
+
+        tables = _native.diagnose_bytes(_remote.fetched(trace), trace, *options)
+    elif isinstance(trace, (bytes, bytearray, memoryview)):
         tables = _native.diagnose_bytes(bytes(trace), name, *options)
     else:
         tables = _native.diagnose_file(os.fspath(trace), *options)
@@ -197,18 +205,27 @@ class Experiment:
     rows: dict[str, Table]
     """Its tables by their titles; times are in nanoseconds, and text has its unit in it."""
     claims: Table
-    """A row for each claim, and whether it holds."""
+    """A row for each claim, and whether it holds; with ``sensitivity``, in how many settings, too."""
+    varied: Table
+    """With ``sensitivity``, a row for each claim and each setting that changes what it measures."""
     report: dict[str, Any]
     """The whole object of ``paceline experiment … --json``."""
 
 
 def experiment(
-    name: str, *, quick: bool = False, where: str = "sim", seed: int = 1, set: str | None = None
+    name: str,
+    *,
+    quick: bool = False,
+    where: str = "sim",
+    seed: int = 1,
+    set: str | None = None,
+    sensitivity: bool = False,
 ) -> Experiment:
     """Run the experiment of an article again, and judge the article's claims.
 
     ``where``: ``"sim"``, ``"real"`` (on this machine) or ``"both"``. ``set``: another value of something that was
-    chosen, ``"NAME=NUMBER"``.
+    chosen, ``"NAME=NUMBER"``. ``sensitivity``: each such value and the seed is another one, one at a time, and a claim
+    has to hold in nine of ten of these settings. That takes minutes, and processes of this interpreter.
     """
     if where not in ("sim", "real", "both"):
         raise InputError(f'where={where!r}: give "sim", "real" or "both"')
@@ -216,14 +233,34 @@ def experiment(
     arguments += ["--quick"] if quick else []
     arguments += [f"--{where}"] if where != "both" else []
     arguments += ["--set", set] if set is not None else []
+    if sensitivity:
+        arguments.append("--sensitivity")
+        if sys.executable:
+            # Where the interpreter is part of another program, that one is asked, which then says what is wrong.
+            _native.is_started_by([sys.executable, *_SAFE_PATH, "-m", "paceline"])
     report = command(arguments, allows_failure=True)
     by_title: dict[str, list[dict[str, Any]]] = {}
     for row in report["rows"]:
         by_title.setdefault(row["table"], []).append(row)
     rows = {title: of_objects(title, those) for title, those in by_title.items()}
-    keys = ("id", "text", "by", "claimed", "got", "unit", "holds", "ok", "verdict", "where", "note")
+    keys = ("id", "text", "by", "claimed", "got", "unit", "holds", "ok", "holds_in", "settings", "verdict", "where", "note")
     claims = [{key: claim.get(key) for key in keys} for claim in report["claims"]]
-    return Experiment(rows, of_objects("claims", claims), report)
+    return Experiment(rows, of_objects("claims", claims), varied(report["claims"]), report)
+
+
+def varied(claims: Iterable[dict[str, Any]]) -> Table:
+    """What came of the claims in other settings."""
+    columns = (
+        ("claim", "text"),
+        ("value", "text"),
+        ("setting", "text"),
+        ("claimed", "text"),
+        ("got", "number"),
+        ("holds", "bool"),
+    )
+    keys = [name for name, _ in columns[1:]]
+    rows = [(claim["id"], *(one[key] for key in keys)) for claim in claims for one in claim["varied"]]
+    return table("varied", columns, rows)
 
 
 def of_objects(name: str, objects: Sequence[dict[str, Any]]) -> Table:

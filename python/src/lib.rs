@@ -9,6 +9,7 @@ mod compare;
 mod parts;
 mod plans;
 mod set;
+mod shown;
 mod table;
 
 use std::collections::BTreeMap;
@@ -130,6 +131,12 @@ fn command(py: Python<'_>, arguments: Vec<String>) -> PyResult<(String, Option<(
     ))
 }
 
+/// Says how the command is started, for an experiment that runs parts of itself as processes.
+#[pyfunction]
+fn is_started_by(words: Vec<std::ffi::OsString>) {
+    face::is_started_by(words);
+}
+
 /// What a pattern of labels says of a path: device and build.
 #[pyfunction]
 fn labels_of(pattern: &str, path: &str) -> PyResult<(Option<String>, Option<String>)> {
@@ -160,9 +167,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(command, module)?)?;
     module.add_function(wrap_pyfunction!(labels_of, module)?)?;
+    module.add_function(wrap_pyfunction!(is_started_by, module)?)?;
     module.add_function(wrap_pyfunction!(compare::compare, module)?)?;
     module.add_function(wrap_pyfunction!(main, module)?)?;
     module.add_function(wrap_pyfunction!(parts::part_of_files, module)?)?;
-    module.add_function(wrap_pyfunction!(parts::part_of_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(parts::part_of_fetched, module)?)?;
     Ok(())
 }

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use fleet::{Kind, Labels, Part, TraceFile, Unit, unit_of_bytes, unit_of_file};
+use fleet::{
+    FetchedTrace, Kind, Labels, Part, TraceFile, TraceOptions, Unit, unit_of_fetched, unit_of_file,
+};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
@@ -62,22 +64,50 @@ pub(crate) fn part_of_files(
     sent(Kind::Traces, units)
 }
 
-/// A part of traces in memory, on this thread: key, bytes, device and build.
+/// A trace that was fetched from an address.
+#[derive(FromPyObject)]
+pub(crate) struct Fetched {
+    key: String,
+    address: String,
+    size: u64,
+    device: Option<String>,
+    build: Option<String>,
+    sidecar: Option<PyBackedBytes>,
+    bytes: Option<PyBackedBytes>,
+    /// Why there are no bytes.
+    error: String,
+    again: String,
+}
+
+impl Fetched {
+    fn unit(self, options: &TraceOptions) -> (Option<u64>, Unit) {
+        let labels = Labels {
+            device: self.device,
+            build: self.build,
+        };
+        let trace = FetchedTrace {
+            key: &self.key,
+            address: &self.address,
+            size: self.size,
+            labels: &labels,
+            sidecar: self.sidecar.as_deref(),
+            bytes: self.bytes.as_deref().ok_or(&self.error),
+            again: &self.again,
+        };
+        (Some(self.size), unit_of_fetched(&trace, options))
+    }
+}
+
+/// A part of traces in memory, on this thread.
 #[pyfunction]
-pub(crate) fn part_of_bytes(
+pub(crate) fn part_of_fetched(
     py: Python<'_>,
-    traces: Vec<(String, PyBackedBytes, Option<String>, Option<String>)>,
+    traces: Vec<Fetched>,
     given: SentOptions,
 ) -> PyResult<Sent> {
     let options = options(given.0, given.1, given.2);
     let units = apart(py, move || {
-        let units = traces.into_iter().map(|(key, bytes, device, build)| {
-            let labels = Labels { device, build };
-            (
-                Some(bytes.len() as u64),
-                unit_of_bytes(&key, &labels, &bytes, &options),
-            )
-        });
+        let units = traces.into_iter().map(|trace| trace.unit(&options));
         units.collect()
     })?;
     sent(Kind::Traces, units)

@@ -13,6 +13,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use serde_json::Value;
 
+use crate::shown;
+
 /// A table in Arrow's format. pyarrow, pandas, Polars and DuckDB take it as it is.
 #[pyclass(frozen, module = "paceline")]
 pub(crate) struct Table(pub(crate) fleet::Table);
@@ -87,6 +89,11 @@ impl Table {
         let name = self.0.schema.metadata().get("paceline.table");
         let name = name.map_or("", String::as_str);
         format!("<paceline.Table {name}: {} rows of {names}>", self.0.len())
+    }
+
+    /// As a notebook shows it: the first rows.
+    fn _repr_html_(&self) -> String {
+        shown::html(&self.0)
     }
 
     /// The schema as a capsule of Arrow's.

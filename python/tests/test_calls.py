@@ -76,6 +76,38 @@ def test_a_run_is_explained() -> None:
     assert run.spans.num_rows > 0 and run.inversions is not None and run.inversions.num_rows > 0
 
 
+def test_tables_are_shown_in_notebooks(traces: Path) -> None:
+    """Goal: a notebook shows a table's first rows, and no text of a trace is markup. Method: a long table, a short
+    one, and a name with all special letters."""
+    waits = paceline.diagnose(traces / FUTEX, waits=30).waits
+    html = waits._repr_html_()
+    assert html.count("<tr>") == 11 and f"10 of {len(waits)} rows" in html and "title=" in html
+    row = polars.DataFrame(waits)["duration_ns"][0]
+    assert f">{row}<" in html
+    slices = "".join(
+        f"  app-7 (    7) [000] ...1 {at}.000000: tracing_mark_write: {what}\n"
+        for at, what in ((1, "B|7|<b>&\"frame"), (2, "E|7"))
+    )
+    found = paceline.diagnose(f"# tracer: nop\n#\n{slices}".encode(), slice="frame").waits
+    shown = found._repr_html_()
+    assert len(found) == 1 and "&lt;b&gt;&amp;&quot;frame" in shown and "<b>" not in shown and "rows" not in shown
+
+
+def test_an_experiment_is_varied() -> None:
+    """Goal: claims say in how many settings they hold, from a process whose program is Python. Method: the quickest
+    experiment; the settings of each claim are rows."""
+    done = paceline.experiment("yield", quick=True, sensitivity=True)
+    assert done.report["sensitivity"] and len(done.varied) > 0
+    claims = done.claims.to_pydict()
+    varied = done.varied.to_pydict()
+    for claim, settings, holds_in in zip(claims["id"], claims["settings"], claims["holds_in"]):
+        held = [holds for one, holds in zip(varied["claim"], varied["holds"]) if one == claim]
+        # As chosen is a setting, too.
+        assert settings is None or settings >= len(held)
+        assert holds_in is None or holds_in >= sum(held)
+    assert set(varied["claim"]) <= set(claims["id"])
+
+
 def test_an_experiment_has_claims() -> None:
     """Goal: an experiment's tables and claims are tables. Method: the quickest one."""
     done = paceline.experiment("yield", quick=True)

@@ -117,6 +117,90 @@ def test_addresses_are_fetched(traces: Path, tmp_path: Path) -> None:
             assert same(remote, local)
 
 
+def test_addresses_have_sidecars(traces: Path, tmp_path: Path) -> None:
+    """Goal: a sidecar file counts at an address as it does in a folder, whether it is listed or not; a wrong one is
+    the error of its trace. Method: the same files in a folder and in memory, by a folder and by a pattern."""
+    fsspec = pytest.importorskip("fsspec")
+    text = (traces / "local-futex.ftrace.txt.gz").read_bytes()
+    files = {
+        "s22/7/a.txt.gz": text,
+        "s22/7/b.txt.gz": text,
+        "s22/7/b.txt.gz.labels.json": b'{"build": "8"}',
+        "s22/7/c.txt.gz": text,
+        "s22/7/c.txt.gz.labels.json": b'{"bild": "8"}',
+        "s22/7/d.txt.gz": text,
+        "s22/7/d.txt.gz.labels.json": b"\xff",
+    }
+    for name, content in files.items():
+        file = tmp_path / "traces" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+        fsspec.filesystem("memory").pipe_file(f"/sidecars/{name}", content)
+    for given in ("sidecars", "sidecars/**/*.gz"):
+        with paceline.fleet(f"memory://{given}", labels="{device}/{build}/", progress=False) as remote:
+            with paceline.fleet(tmp_path / "traces", labels="{device}/{build}/", progress=False) as local:
+                rows = [pyarrow.table(one["traces"]).drop(["error", "again"]) for one in (remote, local)]
+                assert rows[0].equals(rows[1])
+                assert rows[0]["build"].to_pylist() == ["7", "8", "7", "7"]
+                assert [one.key for one in remote.failures] == [one.key for one in local.failures]
+                wrong = remote.failures[0]
+                assert wrong.key == "s22/7/c.txt.gz" and "labels.json" in wrong.error and "bild" in wrong.error
+                assert "memory://" in wrong.again
+
+
+def test_addresses_that_fail(traces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Goal: a trace that may not be read is a row; a network at fault ends the run in one line, which goes on when it
+    is called again; a trace that has grown is not mixed with the old one. Method: a place in memory that fails."""
+    fsspec = pytest.importorskip("fsspec")
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    outages = {"b": 3}
+    tried = []
+
+    class Failing(MemoryFileSystem):
+        protocol = "failing"
+        store: dict[str, object] = {}
+        pseudo_dirs = [""]
+
+        @classmethod
+        def _strip_protocol(cls, path: str) -> str:
+            return "/" + path.removeprefix("failing://").strip("/")
+
+        def _open(self, path: str, *given: object, **named: object) -> object:
+            name = path.rpartition("/")[2]
+            tried.append(name)
+            if name == "private":
+                raise PermissionError(13, "Permission denied", path)
+            if outages.get(name, 0) > 0:
+                outages[name] -= 1
+                raise ConnectionError("the network is\nunreachable")
+            return super()._open(path, *given, **named)
+
+    fsspec.register_implementation("failing", Failing, clobber=True)
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    place = fsspec.filesystem("failing")
+    for name in ("a", "b", "private"):
+        place.store[f"/t/{name}"] = fsspec.filesystem("memory").open(f"/kept/{name}", "wb")
+        place.store[f"/t/{name}"].write((traces / "local-futex.ftrace.txt.gz").read_bytes())
+    out = tmp_path / "out"
+    with pytest.raises(paceline.FailedError, match="failing:///?t/b: cannot be fetched: the network is unreachable"):
+        paceline.fleet("failing://t", out=out, threads=1, progress=False)
+    assert tried.count("b") == 3
+    with paceline.fleet("failing://t", out=out, threads=1, progress=False) as data_set:
+        assert data_set.units == 3 and [one.key for one in data_set.failures] == ["private"]
+        assert "Permission denied" in data_set.failures[0].error
+    assert tried.count("a") == 1
+    place.store["/t/a"].write(b"more")
+    with pytest.raises(paceline.InputError, match="give another name for the data set"):
+        paceline.fleet("failing://t", out=out, progress=False)
+    with pytest.raises(paceline.InputError, match="Permission denied"):
+        paceline.diagnose("failing://t/private")
+    file = traces / "local-futex.ftrace.txt.gz"
+    assert len(paceline.diagnose("failing://t/b").waits) == len(paceline.diagnose(file).waits)
+    with pytest.raises(paceline.InputError, match="no traces are there"):
+        paceline.fleet("memory://nothing/here", progress=False)
+
+
 def test_what_is_there_is_not_lost(tmp_path: Path) -> None:
     """Goal: a data set is written by one at a time, and nothing else is written over. Method: both."""
     (tmp_path / "mine").write_text("mine")

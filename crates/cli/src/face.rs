@@ -8,8 +8,8 @@ use std::path::Path;
 use console::{Failure, OnJobs, output};
 use fleet::{Changes, CompareOptions, Labels, Side, TraceOptions, Unit, unit_of_source};
 
-use crate::commands;
 pub use crate::commands::fleets::plan::{Refusal, SweepPlan, fleet_made_with, missing_traces};
+use crate::{commands, program};
 
 /// Runs a command line, without the name of the program. What it prints for programs is the result's first
 /// part; a failure may come with some of it, as that of an experiment whose claims do not hold.
@@ -18,6 +18,12 @@ pub fn command(arguments: &[&str]) -> (String, Result<(), Refusal>) {
     let line: Vec<OsString> = line.map(Into::into).collect();
     let (text, done) = output::captured(|| commands::dispatch(line));
     (text, done.map_err(Refusal::from))
+}
+
+/// Says how the command is started, for those that run parts of themselves as processes: the program of this
+/// process is another one. Only the first call counts.
+pub fn is_started_by(words: Vec<OsString>) {
+    program::is_started_by(words);
 }
 
 /// The rows of the trace in a file, as `diagnose` reads it: on all CPUs.

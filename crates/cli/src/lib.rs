@@ -11,6 +11,7 @@ mod commands;
 pub mod face;
 mod html;
 mod kernel;
+mod program;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

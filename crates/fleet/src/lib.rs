@@ -18,7 +18,7 @@ pub use set::{DataSet, Failed, Kind, Part, Unit};
 pub use sweep::{Figures, Outcome, Point, SpanFigures, Sweep, unit_of_point};
 pub use table::{Rows, Table, TableName, Value, concat};
 pub use traces::{
-    LabelPattern, Labels, TraceFile, TraceOptions, Traces, broken_trace, find, unit_of_bytes,
-    unit_of_file, unit_of_recording, unit_of_source,
+    FetchedTrace, LabelPattern, Labels, TraceFile, TraceOptions, Traces, broken_trace, find,
+    unit_of_fetched, unit_of_file, unit_of_recording, unit_of_source,
 };
 pub use work::{Done, Watch, Worked, run};

@@ -35,6 +35,26 @@ pub(super) const SIDECAR: &str = ".labels.json";
 /// A sidecar file is short.
 const SIDECAR_BYTES: u64 = 64 << 10;
 
+/// What the text of a sidecar file says; `shown` is its name in errors.
+fn told(text: &str, shown: &str) -> Result<Labels, String> {
+    serde_json::from_str(text).map_err(|why| {
+        format!("{shown}: {why}; give {{\"device\": \"…\", \"build\": \"…\"}} or one of them")
+    })
+}
+
+/// The same of its bytes, which were fetched.
+pub(super) fn sidecar_of_bytes(bytes: &[u8], trace: &str) -> Result<Labels, String> {
+    let shown = format!("{trace}{SIDECAR}");
+    if bytes.len() as u64 > SIDECAR_BYTES {
+        return Err(format!(
+            "{shown}: has {} bytes; give a short one",
+            bytes.len()
+        ));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|why| format!("{shown}: {why}"))?;
+    told(text, &shown)
+}
+
 /// What the sidecar file of this trace says; nothing if there is none.
 pub(super) fn sidecar(trace: &Path) -> Result<Labels, String> {
     let mut path = trace.as_os_str().to_owned();
@@ -50,9 +70,7 @@ pub(super) fn sidecar(trace: &Path) -> Result<Labels, String> {
         return Err(format!("{shown}: has {size} bytes; give a short one"));
     }
     let text = fs::read_to_string(path).map_err(|why| format!("{shown}: cannot be read: {why}"))?;
-    serde_json::from_str(&text).map_err(|why| {
-        format!("{shown}: {why}; give {{\"device\": \"…\", \"build\": \"…\"}} or one of them")
-    })
+    told(&text, &shown.to_string())
 }
 
 /// A pattern of the beginnings of paths, such as `{device}/{build}/`, that names their parts.

@@ -110,9 +110,45 @@ pub fn unit_of_file(file: &TraceFile, options: &TraceOptions) -> Unit {
     }
 }
 
-/// The rows of a trace in memory. `name` is its name in errors and its key.
-pub fn unit_of_bytes(name: &str, labels: &Labels, bytes: &[u8], options: &TraceOptions) -> Unit {
-    unit_of_source(bytes, name, labels, bytes.len() as u64, options, &Serial)
+/// A trace of a fleet that a face has fetched from an address.
+#[derive(Clone, Copy, Debug)]
+pub struct FetchedTrace<'a> {
+    /// As that of a file.
+    pub key: &'a str,
+    /// Its name in errors.
+    pub address: &'a str,
+    /// Its size, as the place says.
+    pub size: u64,
+    /// What its key says of it. Its sidecar file says more, or otherwise.
+    pub labels: &'a Labels,
+    /// Its sidecar file, if it has one.
+    pub sidecar: Option<&'a [u8]>,
+    /// Its bytes, or why there are none.
+    pub bytes: Result<&'a [u8], &'a str>,
+    /// What repeats it, for the column `again`.
+    pub again: &'a str,
+}
+
+/// The rows of a fetched trace. Whatever is wrong with it is a row of its own.
+pub fn unit_of_fetched(trace: &FetchedTrace<'_>, options: &TraceOptions) -> Unit {
+    let of_sidecar = trace.sidecar.map_or(Ok(Labels::default()), |bytes| {
+        labels::sidecar_of_bytes(bytes, trace.address)
+    });
+    let (labels, wrong) = match of_sidecar {
+        Ok(told) => (told.or(trace.labels), None),
+        Err(why) => (trace.labels.clone(), Some(why)),
+    };
+    let about = TraceAbout {
+        key: trace.key,
+        labels: &labels,
+        size: trace.size,
+        again: trace.again.to_owned(),
+    };
+    match (trace.bytes, wrong) {
+        (_, Some(why)) => failed(&about, &why),
+        (Err(why), None) => failed(&about, &format!("{}: cannot be read: {why}", trace.address)),
+        (Ok(bytes), None) => of_source(bytes, trace.address, &about, options, &Serial),
+    }
 }
 
 /// The rows of a trace from anywhere, of `size` bytes; large ones are read in parts by `executor`, which

@@ -9,7 +9,7 @@
 //! are very many.
 
 use std::collections::BTreeMap;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use console::Failure;
 use measure::Spread;
@@ -20,6 +20,7 @@ use super::chosen::{ChosenValue, ValueSet};
 use super::claim::{Claim, Outcome, short};
 use super::findings::Findings;
 use super::lab::{self, Effort};
+use crate::program;
 
 /// The seed as something that was chosen.
 pub(super) const SEED: &str = "seed";
@@ -137,8 +138,7 @@ pub(super) fn over_seeds(claim: &Claim) -> Option<String> {
 pub(super) fn of_a_process(experiment: &Experiment, run: &OtherRun) -> Result<Outcomes, Failure> {
     let cannot =
         |what: &dyn std::fmt::Display| Failure::failed(format!("the process that runs it: {what}"));
-    let program = std::env::current_exe().map_err(|error| cannot(&error))?;
-    let mut command = Command::new(program);
+    let mut command = program::once_more().map_err(|error| cannot(&error))?;
     command.args(["experiment", experiment.name, "--sim", "--json"]);
     command.args(["--part", &run.part.to_string()]);
     command.args(["--seed", &run.effort.seed.to_string()]);
