@@ -27,6 +27,8 @@ const BUILDER: &[&str] = &["maturin>=1.9,<2"];
 /// What the tests use; Ray is for the stage that has a cluster.
 const TEST_NEEDS: &[&str] = &["pytest", "mypy", "pyarrow", "polars", "duckdb", "fsspec"];
 const RAY: &[&str] = &["ray>=2.40"];
+/// And what runs the notebooks of the documents, and draws their pictures.
+const NOTEBOOKS: &[&str] = &["nbclient", "ipykernel", "matplotlib"];
 
 /// How long pip may be silent: Ray is 70 MB.
 const FETCHED: Duration = Duration::from_secs(8 * 60);
@@ -110,8 +112,8 @@ struct TestFiles {
 
 const LOCAL: TestFiles = TestFiles {
     venv: "local",
-    names: &["test_calls.py", "test_fleets.py"],
-    needs: &[],
+    names: &["test_calls.py", "test_fleets.py", "test_notebooks.py"],
+    needs: NOTEBOOKS,
     has_types: true,
 };
 
