@@ -6,11 +6,24 @@ import gzip
 import os
 import re
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = ROOT / "testdata" / "traces"
+
+
+@pytest.fixture(scope="session")
+def duckdb() -> ModuleType:
+    """The package, which free-threaded Pythons cannot have yet. Everywhere else xtask installs it."""
+    return pytest.importorskip("duckdb")
+
+
+@pytest.fixture(scope="session")
+def polars() -> ModuleType:
+    """As duckdb."""
+    return pytest.importorskip("polars")
 
 
 @pytest.fixture(scope="session")

@@ -7,12 +7,13 @@ import os
 import signal
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import ModuleType
 
-import duckdb
-import polars
 import pyarrow
 import pytest
 
@@ -40,7 +41,7 @@ def test_a_diagnosis_is_that_of_the_command(traces: Path) -> None:
     assert dict(zip(losses["loss"], losses["count"])) == report["losses"]
 
 
-def test_causes_sum_to_their_waits(traces: Path) -> None:
+def test_causes_sum_to_their_waits(traces: Path, duckdb: ModuleType) -> None:
     """Goal: tables of bytes are those of the file, and causes sum to lengths. Method: DuckDB, on both."""
     found = paceline.diagnose((traces / FUTEX).read_bytes(), name=str(traces / FUTEX))
     waits, causes = found.waits, found.causes
@@ -52,7 +53,7 @@ def test_causes_sum_to_their_waits(traces: Path) -> None:
     assert pyarrow.table(waits).equals(pyarrow.table(paceline.diagnose(traces / FUTEX).waits))
 
 
-def test_tables_are_arrows(traces: Path) -> None:
+def test_tables_are_arrows(traces: Path, polars: ModuleType) -> None:
     """Goal: pyarrow, Polars and pandas' way take tables with their units. Method: one table, each of them."""
     table = paceline.diagnose(traces / FUTEX).causes
     arrow = pyarrow.table(table)
@@ -76,7 +77,20 @@ def test_a_run_is_explained() -> None:
     assert run.spans.num_rows > 0 and run.inversions is not None and run.inversions.num_rows > 0
 
 
-def test_tables_are_shown_in_notebooks(traces: Path) -> None:
+def test_threads_call_at_once(traces: Path) -> None:
+    """Goal: calls of several threads of Python's do not mix, and a Python without the interpreter's lock stays without.
+    Method: four threads, each with traces of its own, several times; where there can be no lock, whether there is one."""
+    names = [FUTEX, "local-quota.ftrace.txt.gz", "local-spin.ftrace.txt.gz", "local-pathfinder-pi.ftrace.txt.gz"]
+    alone = [pyarrow.table(paceline.diagnose(traces / name).causes) for name in names]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(3):
+            found = pool.map(lambda name: pyarrow.table(paceline.diagnose(traces / name).causes), names)
+            assert all(one.equals(other) for one, other in zip(found, alone))
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        assert not sys._is_gil_enabled()
+
+
+def test_tables_are_shown_in_notebooks(traces: Path, polars: ModuleType) -> None:
     """Goal: a notebook shows a table's first rows, and no text of a trace is markup. Method: a long table, a short
     one, and a name with all special letters."""
     waits = paceline.diagnose(traces / FUTEX, waits=30).waits

@@ -7,8 +7,8 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
-import duckdb
 import pyarrow
 import pytest
 
@@ -39,7 +39,7 @@ def test_a_sweep_is_continued(tmp_path: Path) -> None:
     assert calls == [6, 10]
 
 
-def test_a_fleet_has_labels_and_failures(made_fleet: Path, tmp_path: Path) -> None:
+def test_a_fleet_has_labels_and_failures(made_fleet: Path, tmp_path: Path, duckdb: ModuleType) -> None:
     """Goal: every trace is there with its device and build, and a broken file is a row. Method: 301 files."""
     found = paceline.fleet(made_fleet, labels="{device}/{build}/", out=tmp_path / "f", progress=False)
     with found as data_set:
@@ -61,7 +61,7 @@ def test_a_fleet_has_labels_and_failures(made_fleet: Path, tmp_path: Path) -> No
         assert by_pattern["traces"].to_pydict() == traces.to_pydict()
 
 
-def test_builds_are_compared(made_fleet: Path, tmp_path: Path) -> None:
+def test_builds_are_compared(made_fleet: Path, tmp_path: Path, duckdb: ModuleType) -> None:
     """Goal: a comparison is the command's, from paths and from open data sets, and its rows are those of the file
     that it writes. Method: two builds of 150 traces each, means against a query over all rows; mistakes.
     """
@@ -212,7 +212,7 @@ def test_what_is_there_is_not_lost(tmp_path: Path) -> None:
     paceline.sweep("galaxy-s22-inversion", out=tmp_path / "a").close()
 
 
-def test_the_guide_says_what_happens(tmp_path: Path) -> None:
+def test_the_guide_says_what_happens(tmp_path: Path, duckdb: ModuleType, polars: ModuleType) -> None:
     """Goal: the guide's queries and programs work on what its commands write. Method: all of it, in order."""
     guide = (ROOT / "docs/guide/fleet.md").read_text()
     (tmp_path / "testdata").symlink_to(ROOT / "testdata")
@@ -237,7 +237,7 @@ def test_the_guide_says_what_happens(tmp_path: Path) -> None:
             subprocess.run(["sh", "-ec", text], check=True, env={**os.environ, "PATH": paths})
             ran += 1
         elif language == "sql":
-            last = table(text)
+            last = table(text, duckdb)
         elif language == "text" and last:
             assert text.strip() == last, text
             shown += 1
@@ -247,7 +247,7 @@ def test_the_guide_says_what_happens(tmp_path: Path) -> None:
     assert shown >= 3 and ran >= 3
 
 
-def table(query: str) -> str:
+def table(query: str, duckdb: ModuleType) -> str:
     """The rows of a query, with bars between columns."""
     relation = duckdb.sql(query)
     rows = [relation.columns, *relation.fetchall()]

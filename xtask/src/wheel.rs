@@ -27,6 +27,8 @@ const BUILDER: &[&str] = &["maturin>=1.9,<2"];
 /// What the tests use; Ray is for the stage that has a cluster.
 const TEST_NEEDS: &[&str] = &["pytest", "mypy", "pyarrow", "polars", "duckdb", "fsspec"];
 const RAY: &[&str] = &["ray>=2.40"];
+/// Of these there are wheels for Pythons without the interpreter's lock.
+const WITHOUT_LOCK: &[&str] = &["pytest", "mypy", "pyarrow", "fsspec"];
 /// And what runs the notebooks of the documents, and draws their pictures.
 const NOTEBOOKS: &[&str] = &["nbclient", "ipykernel", "matplotlib"];
 
@@ -40,7 +42,8 @@ const TESTED: Duration = Duration::from_secs(10 * 60);
 #[derive(Args)]
 #[command(after_help = "\
 The wheel is below target/wheel/release/wheels, for this system and every Python from 3.10 on.
-Free-threaded Pythons have no stable interface and so want a wheel of their own: --python python3.14t.")]
+Free-threaded Pythons have no stable interface and so want a wheel of their own: --python python3.14t.
+With --check the tests that want DuckDB, Polars or notebooks are skipped there.")]
 pub(crate) struct Options {
     /// Install the wheel into a venv below the target folder, and run the package's tests
     #[arg(long)]
@@ -155,6 +158,20 @@ impl Wheels<'_> {
         Ok(venv)
     }
 
+    /// What these tests use. Those of what is missing say so, and are skipped.
+    fn needs(&self, tests: TestFiles) -> Result<Vec<&'static str>, String> {
+        const ASK: &str =
+            "import sysconfig; print(sysconfig.get_config_var('Py_GIL_DISABLED') or 0)";
+        let mut ask = self.context.command(self.python);
+        ask.args(["-c", ASK]);
+        let said = process::done(ask, TESTED, "python3 -c")?;
+        Ok(if said.trim() == "1" {
+            WITHOUT_LOCK.to_vec()
+        } else {
+            TEST_NEEDS.iter().chain(tests.needs).copied().collect()
+        })
+    }
+
     fn pip(&self, venv: &Path) -> Command {
         let mut pip = self.context.command(program(venv, "python"));
         pip.args([
@@ -197,7 +214,7 @@ impl Wheels<'_> {
         tests: TestFiles,
         stream: bool,
     ) -> Result<(Counts, Option<String>), String> {
-        let needs: Vec<&str> = TEST_NEEDS.iter().chain(tests.needs).copied().collect();
+        let needs = self.needs(tests)?;
         // Those that measure want what `cargo xtask wheel` builds, and not the stage's quick build.
         let name = format!("{}-{}", tests.venv, self.profile);
         let venv = self.venv(&name, &needs)?;
