@@ -1,15 +1,16 @@
-//! Goal: of the frames in flight the one with the earliest deadline goes first, in whatever order they began;
-//! a wait goes before that; frames that do not overlap are as if there were no such rule.
+//! Goal: of any two frames in flight the one with the earlier deadline goes first, in whatever order they
+//! began; so do runs of built graphs that they start; a wait goes before that; frames that do not overlap are
+//! as if there were no such rule.
 //!
 //! Method: one worker of a simulated machine, under random orders of steps, that is busy while the frames'
 //! jobs are made. The order in which the bodies begin is judged.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use event::Nanos;
-use paceline::{Builder, Context, Frame, JobId, JobSystem, Lane};
+use paceline::{Builder, BuiltGraph, Context, Frame, JobId, JobSystem, Lane};
 use sim::Sim;
 
 use crate::support::{Random, delays, each_seed};
@@ -165,30 +166,147 @@ fn the_next_frame_moves_up() {
     assert_eq!(order.len(), 30);
 }
 
-/// A random program: frames with deadlines, jobs of theirs that depend on each other and make others.
+/// A graph of jobs that note this name: two, and one after both, which says its lane.
+fn graph(js: &JobSystem<Sim>, name: &'static str, order: &Order) -> BuiltGraph<'static, (), Sim> {
+    let mut graph = js.graph(name);
+    let body = |notes: Order| move |_: &Context<'_, Sim>| notes.lock().unwrap().push(name);
+    let first = graph.job("first").run(body(order.clone()));
+    let second = graph.job("second").run(body(order.clone()));
+    let both = graph.job("both").after(first).after(second);
+    both.lane(Lane::Normal).run(body(order.clone()));
+    graph.build()
+}
+
+/// Goal: a run of a graph is in the order of the frame that starts it, with nodes that name their lane and
+/// nodes that do not, also if it was started before all others. Method: three frames, the last one first.
+#[test]
+fn graphs_are_in_the_order_of_their_frames() {
+    let order = on_one_worker(10, |sim, js, order| {
+        let begin = |name, deadline| js.frame(name, millis(deadline));
+        let frames = [("a", 2000), ("b", 3000), ("c", 4000)].map(|(name, at)| begin(name, at));
+        let started: Vec<_> = [2, 1, 0]
+            .into_iter()
+            .flat_map(|at| (0..4).map(move |_| at))
+            .map(|at| {
+                let frame: &Frame<'_, Sim> = &frames[at];
+                job(frame, frame.label(), order);
+                frame.start(graph(js, frame.label(), order), Box::new(()))
+            })
+            .collect();
+        sim.sleep_until(END);
+        assert!(started.iter().all(|started| started.is_done()));
+        drop(frames);
+    });
+    assert_eq!(order.len(), 3 * 4 * 4);
+    assert!(order.is_sorted(), "{order:?}");
+}
+
+/// Goal: a graph of a frame that begins with an earlier deadline goes before what is queued; a node that says
+/// the normal lane does, too. Method: as above, with the first deadline last.
+#[test]
+fn a_graph_of_a_frame_that_is_ahead_goes_first() {
+    let order = on_one_worker(11, |sim, js, order| {
+        let picture = js.frame("picture", millis(2000));
+        (0..10).for_each(|_| _ = job(&picture, "picture", order));
+        let sound = js.frame("sound", millis(1000));
+        let later = sound.start(graph(js, "later sound", order), Box::new(()));
+        let first = js.frame("first sound", millis(100));
+        let at_once = first.start(graph(js, "first sound", order), Box::new(()));
+        (0..5).for_each(|_| _ = job(&picture, "picture", order));
+        sim.sleep_until(END);
+        assert!(later.is_done() && at_once.is_done());
+    });
+    assert_eq!(order.len(), 21);
+    assert!(
+        come_first(&order, "first sound", "later sound"),
+        "{order:?}"
+    );
+    assert!(come_first(&order, "later sound", "picture"), "{order:?}");
+}
+
+/// Goal: a wait for a run raises it. Method: the last of ten graphs of a later frame is waited for, by a
+/// thread that runs none of it before the worker does.
+#[test]
+fn a_wait_raises_a_run_of_a_later_frame() {
+    let order = on_one_worker(12, |sim, js, order| {
+        let render = js.frame("render", millis(2000));
+        let update = js.frame("update", millis(3000));
+        (0..20).for_each(|_| _ = job(&render, "render", order));
+        let start = |name| update.start(graph(js, name, order), Box::new(()));
+        let others: Vec<_> = (0..9).map(|_| start("update")).collect();
+        let wanted = start("wanted");
+        js.in_lane(Lane::Frame, || drop(wanted));
+        sim.sleep_until(END);
+        assert!(others.iter().all(|started| started.is_done()));
+    });
+    assert!(come_first(&order, "wanted", "render"), "{order:?}");
+    assert!(come_first(&order, "render", "update"), "{order:?}");
+}
+
+/// Goal: when the first frame ends, what the second had made moves up, and the third's stays behind it.
+/// Method: jobs of three frames; the first one ends while all are queued, and the second makes more.
+#[test]
+fn the_third_frame_stays_behind_the_second() {
+    let order = on_one_worker(13, |sim, js, order| {
+        let begin = |name, deadline| js.frame(name, millis(deadline));
+        let (a, b, c) = (begin("a", 2000), begin("b", 3000), begin("c", 4000));
+        (0..5).for_each(|_| _ = job(&c, "c", order));
+        (0..5).for_each(|_| _ = job(&b, "b", order));
+        let gate = js.event("gate");
+        for _ in 0..5 {
+            let notes = order.clone();
+            let held = c.job("held").after(&gate);
+            held.schedule(move |_| notes.lock().unwrap().push("c"));
+            let notes = order.clone();
+            let held = b.job("held").after(&gate);
+            held.schedule(move |_| notes.lock().unwrap().push("b"));
+        }
+        drop(a);
+        gate.complete();
+        assert_eq!(js.report().beside, 10);
+        (0..5).for_each(|_| _ = job(&b, "b", order));
+        sim.sleep_until(END);
+    });
+    assert_eq!(order.len(), 25);
+    assert!(order.is_sorted(), "{order:?}");
+}
+
+/// A random program: frames with deadlines, which begin at any time, some end before the worker is free;
+/// jobs of theirs that depend on each other and make others, and graphs that they start.
 fn random_frames(seed: u64) {
     let mut random = Random::new(seed ^ 0xf1a3_0000);
-    let names = ["a", "b", "c", "d"];
-    let frames = 2 + random.below(3);
-    // No two alike, so that the first one is known.
-    let mut deadlines: Vec<u64> = (0..frames).map(|frame| 1500 + 10 * frame as u64).collect();
+    let names = ["a", "b", "c", "d", "e"];
+    let frames = 2 + random.below(4);
+    let ended = Arc::new(AtomicUsize::new(usize::MAX));
+    let has_ended = ended.clone();
+    // No two alike. The names are in the order of the deadlines.
+    let mut unbegun: Vec<usize> = (0..frames).collect();
     for place in 1..frames {
-        deadlines.swap(place, random.below(place + 1));
+        unbegun.swap(place, random.below(place + 1));
     }
-    let first = (0..frames).min_by_key(|&frame| deadlines[frame]).unwrap();
     let order = on_one_worker(seed, move |sim, js, order| {
-        let begin = |frame: usize| js.frame(names[frame], millis(deadlines[frame]));
-        let in_flight: Vec<_> = (0..frames).map(begin).collect();
+        let mut in_flight: Vec<(usize, Frame<'_, Sim>)> = Vec::new();
         let mut last: Vec<Vec<JobId>> = vec![Vec::new(); frames];
-        for _ in 0..4 + random.below(60) {
-            let frame = random.below(frames);
-            let (notes, name) = (order.clone(), names[frame]);
+        let mut started = Vec::new();
+        for _ in 0..10 + random.below(60) {
+            if !unbegun.is_empty() && (in_flight.is_empty() || random.chance(20)) {
+                let frame = unbegun.pop().unwrap();
+                // All steps until the worker is free take less time than lies between two.
+                let deadline = millis(1500 + 300 * frame as u64);
+                in_flight.push((frame, js.frame(names[frame], deadline)));
+            }
+            let (frame, of) = random.pick(&in_flight);
+            let (notes, name) = (order.clone(), names[*frame]);
+            if random.chance(15) {
+                started.push(of.start(graph(js, name, order), Box::new(())));
+                continue;
+            }
             let children = random.below(3);
-            let after = (0..random.below(3).min(last[frame].len()))
-                .map(|_| *random.pick(&last[frame]))
+            let after = (0..random.below(3).min(last[*frame].len()))
+                .map(|_| *random.pick(&last[*frame]))
                 .collect::<Vec<_>>();
-            let job = in_flight[frame].job(name).after_all(after);
-            last[frame].push(job.schedule(move |cx: &Context<'_, Sim>| {
+            let job = of.job(name).after_all(after);
+            last[*frame].push(job.schedule(move |cx: &Context<'_, Sim>| {
                 notes.lock().unwrap().push(name);
                 for _ in 0..children {
                     let notes = notes.clone();
@@ -196,19 +314,24 @@ fn random_frames(seed: u64) {
                 }
             }));
         }
+        if random.chance(30) {
+            // The first one: the others move up while all are queued.
+            let first = (0..in_flight.len()).min_by_key(|&at| in_flight[at].0);
+            let (frame, _) = in_flight.remove(first.unwrap());
+            has_ended.store(frame, Relaxed);
+        }
         sim.sleep_until(END);
-        drop(in_flight);
+        assert!(started.iter().all(|started| started.is_done()));
     });
-    // Jobs of the first frame depend on nothing else, so one of them is always ready until all have run.
-    let ran = order.iter().rposition(|&name| name == names[first]);
-    let others = order[..ran.map_or(0, |last| last + 1)].iter();
-    let others = others.filter(|&&name| name != names[first]).count();
+    // Jobs of a frame depend on no other frame's, so one of them is always ready until all have run.
     let excused = 1 + order.len() / FAIRNESS;
-    assert!(
-        others <= excused,
-        "{others} before {}: {order:?}",
-        names[first]
-    );
+    let in_flight = |&frame: &usize| frame != ended.load(Relaxed);
+    for name in (0..frames).filter(in_flight).map(|frame| &names[frame]) {
+        let ran = order.iter().rposition(|ran| ran == name);
+        let before = order[..ran.map_or(0, |last| last + 1)].iter();
+        let later = before.filter(|&ran| ran > name).count();
+        assert!(later <= excused, "{later} before {name}: {order:?}");
+    }
 }
 
 #[test]

@@ -351,16 +351,17 @@ fn urgent_jobs_go_first() {
         new.schedule(move |_| order.lock().unwrap().push(name))
     };
     make("late", Lane::Background);
+    make("tile", Lane::Share1);
     make("normal", Lane::Normal);
     let raised = make("raised", Lane::Background);
     make("frame", Lane::Frame);
     make("next", Lane::Normal);
     js.in_lane(Lane::Frame, || js.wait(raised));
     assert_eq!(*order.lock().unwrap(), ["raised"]);
-    assert_eq!(main.run_jobs(), 4);
+    assert_eq!(main.run_jobs(), 5);
     assert_eq!(
         *order.lock().unwrap(),
-        ["raised", "frame", "normal", "next", "late"]
+        ["raised", "frame", "normal", "next", "tile", "late"]
     );
 }
 

@@ -9,7 +9,7 @@ use platform::{Atomic, Ordering, Os, Platform};
 
 use super::schedule::NewJob;
 use super::system::JobSystem;
-use crate::store::{JobId, Label, Name, Slot, Ticket};
+use crate::store::{JobId, Label, LaneFlags, Name, Slot, Ticket};
 use crate::work::{Context, Shared};
 
 /// One turn of the program's main loop, from [`JobSystem::frame`](crate::JobSystem::frame) until it is
@@ -19,15 +19,18 @@ use crate::work::{Context, Shared};
 /// adaptation to the machine, and names the trace's frame. It does not pace or cancel, and dropping it waits
 /// for nothing: a job that is not waited for runs on into the next frame.
 ///
-/// **Several frames in flight.** A frame is in flight until it is dropped, on whatever thread. Of two, the
-/// one with the earlier deadline goes first: meanwhile the jobs that the other one makes
-/// ([`job`](Frame::job), [`schedule`](Frame::schedule)) are one lane lower, and so are the jobs that these
-/// make. A frame that begins with an earlier deadline than one that is in flight already, as that of a sound
-/// buffer does beside a picture's, has its jobs one lane higher. Waits raise jobs as ever. Jobs that are
-/// lowered or raised like this go through a queue that all threads share; each costs a lock. Where frames do
-/// not overlap nothing of this happens. Of more than two, the first goes before all others. A job that names
-/// its lane ([`NewJob::lane`](crate::NewJob::lane)) is one lane lower or higher than that one. Lanes with a
-/// share and the background stay as they are.
+/// **Several frames in flight.** A frame is in flight until it is dropped, on whatever thread. Of any two,
+/// the one with the earlier deadline goes first: while an earlier one is in flight, the jobs that a frame
+/// makes ([`job`](Frame::job), [`schedule`](Frame::schedule), [`start`](Frame::start)) are one lane lower,
+/// and so are the jobs that these make. A frame that begins with an earlier deadline than one that is in
+/// flight already, as that of a sound buffer does beside a picture's, has its jobs one lane higher. Among
+/// those that are lowered, and among those that are raised, the order is that of the deadlines. Waits raise
+/// jobs as ever: what a thread waits for, a scope's and a loop's jobs among them, is in the lane of the
+/// waiter. Jobs that are lowered or raised by their frame go through a queue that all threads share; each
+/// costs a lock. Where frames do not overlap nothing of this happens. A job that names its lane
+/// ([`NewJob::lane`](crate::NewJob::lane)), [`Lane::Frame`](crate::Lane::Frame) in a lowered frame or
+/// [`Lane::Normal`](crate::Lane::Normal) in a raised one, is one lane lower or higher than that one; so is a
+/// job of a graph. Lanes with a share and the background stay as they are.
 ///
 /// A frame may make the job system look at the machine again, and change the number of workers if other
 /// programs are in its way ([`JobSystem::interference`](crate::JobSystem::interference)).
@@ -103,9 +106,19 @@ impl<'js, P: Platform> Frame<'js, P> {
     /// ```
     #[track_caller]
     pub fn job(&self, name: impl Into<Name>) -> NewJob<'js, 'static, P> {
-        let place = self.shared.place_of(self.number);
+        let lane = self.lane();
         let job = NewJob::outside(self.shared, name.into().as_str());
-        job.in_frame(place).in_order_of(self.number)
+        job.in_frame(lane).in_order_of(self.number)
+    }
+
+    /// The lane of a normal job of this frame that is going to be made.
+    pub(super) fn lane(&self) -> LaneFlags {
+        self.shared.lane_of_frame(self.number)
+    }
+
+    /// The job system, for longer than the frame.
+    pub(super) fn shared(&self) -> &'js Shared<P> {
+        self.shared
     }
 
     /// Schedules a job of this frame that depends on nothing; its name is "job". As [`JobSystem::schedule`]

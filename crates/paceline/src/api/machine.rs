@@ -39,6 +39,10 @@ impl<P: Platform> JobSystem<P> {
     /// - It gets the help that [`Builder::os_help`](crate::Builder::os_help) asks for, together with the
     ///   workers.
     ///
+    /// A thread without a role keeps its class, its slice and its mask, whatever it runs: also if it runs in
+    /// a wait a job that a thread with a role waits for. So threads that wait for jobs, and help with what
+    /// frames need, should adopt one, too.
+    ///
     /// Afterwards both are as they were before. A refusal of the system changes nothing else;
     /// [`JobSystem::os_help`] tells it. A guard that is forgotten keeps the role until its thread ends.
     ///

@@ -13,7 +13,7 @@ use super::submit::{Declares, owner};
 use crate::error::{ScheduleError, or_panic};
 use crate::policy::Grain;
 use crate::store::{CancelToken, JobId, Label, LaneFlags, Slot, Ticket};
-use crate::work::{Context, FramePlace, KeepToken, Once, RangeTable, Shared, SharedRange, Typed};
+use crate::work::{Context, KeepToken, Once, RangeTable, Shared, SharedRange, Typed};
 
 /// The description of a job, from [`JobSystem::job`](crate::JobSystem::job), [`Context::job`] or
 /// a [`Frame`](crate::Frame). Nothing happens until one of the scheduling calls, which take it.
@@ -41,8 +41,8 @@ pub struct NewJob<'a, 'body, P: Platform = Os> {
     pub(super) flags: u32,
     /// The flags that it has from the job that schedules it: those of lanes, unless a lane was said.
     pub(super) inherits: u32,
-    /// The place of its frame.
-    frame: FramePlace,
+    /// The lane of its frame's normal jobs.
+    frame: LaneFlags,
     /// The number of its frame, if its flags say that it has a rank.
     pub(super) frame_number: u64,
     /// No worker is woken for it.
@@ -89,7 +89,7 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
             after: Predecessors::default(),
             flags: 0,
             inherits: LaneFlags::ALL,
-            frame: FramePlace::Usual,
+            frame: LaneFlags::NORMAL,
             frame_number: 0,
             is_quiet: false,
             pin: 0,
@@ -146,16 +146,16 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
     /// ```
     pub fn lane(mut self, lane: Lane) -> Self {
         self.shared().note_lane(lane);
-        let lane = self.shared().lane_in_frame(self.frame, lane);
+        let lane = LaneFlags::from(lane).in_frame(self.frame);
         self.flags = self.flags & !LaneFlags::ALL | lane.0;
         self.inherits = 0;
         self
     }
 
-    /// The job is one of a frame that has this place among those in flight.
-    pub(super) fn in_frame(mut self, frame: FramePlace) -> Self {
+    /// The job is one of a frame of which the normal jobs are in this lane.
+    pub(super) fn in_frame(mut self, frame: LaneFlags) -> Self {
         match frame {
-            FramePlace::Usual => self,
+            LaneFlags::NORMAL => self,
             frame => {
                 self.frame = frame;
                 self.lane(Lane::Normal)

@@ -72,7 +72,7 @@ fn node<P: Platform>(
 fn begin<P: Platform>(site: &Site<P>, built: &Built<'static, P>) -> (Run, [Ticket; 2]) {
     let cx = site.context(0);
     // SAFETY: no other run is in progress, and the bodies need no data.
-    let run = unsafe { built.start(&cx, Vec::new(), Ticket::NONE) };
+    let run = unsafe { built.start(&cx, Vec::new(), Ticket::NONE, cx.lane()) };
     let take = |_| cx.thread.deque.take_newest().expect("two nodes are ready");
     (run.expect("there is room"), [0, 1].map(take))
 }

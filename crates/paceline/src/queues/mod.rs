@@ -9,7 +9,7 @@ mod ranked;
 pub(crate) use deque::{Deque, STEAL_MAX};
 pub(crate) use idle::{Fenced, Fences, Idle, IdleWord, THREAD_SLOTS_MAX};
 pub(crate) use injector::Injector;
-pub(crate) use ranked::RankedQueue;
+pub(crate) use ranked::{RankedQueue, key_of_deadline};
 
 /// The queue of a thread into which new tickets go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

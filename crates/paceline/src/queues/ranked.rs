@@ -1,16 +1,27 @@
-//! The queue of tickets with a rank: the greatest rank first, the oldest first among equals.
+//! A queue of tickets with a key: the greatest key first, the oldest first among equals. The key is a rank,
+//! or is made of a deadline ([`key_of_deadline`]).
 //!
 //! It is a binary heap under a lock (Williams, "Algorithm 232: Heapsort", 1964). A shared order costs each
 //! ticket a turn at one cache line, so the jobs that go here take longer than such a turn. Threads that
-//! search skip the lock by one load: that of the rank of the best ticket.
+//! search skip the lock by one load: that of the key of the best ticket.
 
+use event::Nanos;
 use platform::{Atomic, Lock, Memory, Ordering};
 
-use crate::store::{Rank, Ticket};
+use crate::store::Ticket;
+
+/// In place of the key of the best ticket: there is none.
+const NO_KEY: u64 = 0;
+
+/// The key of a ticket of which this is the deadline. It is above that of every rank.
+pub(crate) fn key_of_deadline(deadline: Nanos) -> u64 {
+    const ABOVE_RANKS: u64 = 1 << 63;
+    (!deadline.0).max(ABOVE_RANKS)
+}
 
 pub(crate) struct RankedQueue<M: Memory> {
-    /// The rank of the best ticket, [`Rank::NONE`] if there is none. Written under the lock.
-    best: M::AtomicU32,
+    /// The key of the best ticket, [`NO_KEY`] if there is none. Written under the lock.
+    best: M::AtomicU64,
     heap: M::Lock<Heap>,
 }
 
@@ -24,27 +35,27 @@ struct Heap {
 
 #[derive(Clone, Copy)]
 struct Entry {
-    rank: Rank,
+    key: u64,
     number: u64,
     ticket: Ticket,
 }
 
 impl Entry {
     fn goes_before(&self, other: &Entry) -> bool {
-        (self.rank, other.number) > (other.rank, self.number)
+        (self.key, other.number) > (other.key, self.number)
     }
 }
 
 impl Heap {
-    fn best(&self) -> Rank {
-        self.entries.first().map_or(Rank::NONE, |entry| entry.rank)
+    fn best(&self) -> u64 {
+        self.entries.first().map_or(NO_KEY, |entry| entry.key)
     }
 
-    fn push(&mut self, ticket: Ticket, rank: Rank) {
+    fn push(&mut self, ticket: Ticket, key: u64) {
         self.pushed += 1;
         let number = self.pushed;
         self.entries.push(Entry {
-            rank,
+            key,
             number,
             ticket,
         });
@@ -106,23 +117,23 @@ impl Heap {
 impl<M: Memory> RankedQueue<M> {
     pub(crate) fn new() -> Self {
         RankedQueue {
-            best: M::AtomicU32::new(Rank::NONE.0),
+            best: M::AtomicU64::new(NO_KEY),
             heap: M::Lock::new(Heap::default()),
         }
     }
 
-    /// The rank of the best ticket, or [`Rank::NONE`].
+    /// The key of the best ticket, or 0.
     ///
     /// Relaxed: a searcher that reads an old one is in the same race as for any queue, which the fences of
     /// the idle protocol settle.
     #[inline]
-    pub(crate) fn best(&self) -> Rank {
-        Rank(self.best.load(Ordering::Relaxed))
+    pub(crate) fn best(&self) -> u64 {
+        self.best.load(Ordering::Relaxed)
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.best() == Rank::NONE
+        self.best() == NO_KEY
     }
 
     /// How many tickets there are.
@@ -130,16 +141,18 @@ impl<M: Memory> RankedQueue<M> {
         self.heap.with(|heap| heap.entries.len())
     }
 
-    pub(crate) fn push(&self, ticket: Ticket, rank: Rank) {
-        self.change(|heap| heap.push(ticket, rank));
+    /// No key is 0.
+    pub(crate) fn push(&self, ticket: Ticket, key: u64) {
+        debug_assert!(key != NO_KEY, "it means that there is no ticket");
+        self.change(|heap| heap.push(ticket, key));
     }
 
-    /// Takes the best ticket, if it is above this rank and `wanted`, which is called under the lock, accepts
+    /// Takes the best ticket, if it is above this key and `wanted`, which is called under the lock, accepts
     /// it.
     #[inline]
     pub(crate) fn take_best_if(
         &self,
-        above: Rank,
+        above: u64,
         wanted: impl FnOnce(Ticket) -> bool,
     ) -> Option<Ticket> {
         if self.best() <= above {
@@ -147,7 +160,7 @@ impl<M: Memory> RankedQueue<M> {
         }
         self.change(|heap| {
             let best = heap.entries.first()?;
-            (best.rank > above && wanted(best.ticket)).then(|| heap.take(0))
+            (best.key > above && wanted(best.ticket)).then(|| heap.take(0))
         })
     }
 
@@ -165,7 +178,7 @@ impl<M: Memory> RankedQueue<M> {
     fn change<R>(&self, change: impl FnOnce(&mut Heap) -> R) -> R {
         self.heap.with(|heap| {
             let result = change(heap);
-            self.best.store(heap.best().0, Ordering::Relaxed);
+            self.best.store(heap.best(), Ordering::Relaxed);
             result
         })
     }
@@ -186,28 +199,38 @@ mod tests {
 
     use super::*;
 
-    /// Goal: tickets come out by rank, and by age among equals, each once, also if only some are wanted, or
-    /// only the best if it is above a rank; the published rank is that of the best. Method: random pushes and
-    /// takes of a few ranks, against a list that is searched from its beginning.
+    /// Goal: an earlier deadline has a greater key, and any rank a lesser one. Method: the least and the
+    /// greatest of each, and some between.
+    #[test]
+    fn keys_follow_deadlines() {
+        let deadlines = [0, 1, 1_000_000, 60_000_000_000, 1 << 62].map(Nanos);
+        let keys = deadlines.map(key_of_deadline);
+        assert!(keys.is_sorted_by(|earlier, later| earlier > later));
+        assert!(key_of_deadline(Nanos::MAX) > u64::from(u32::MAX));
+    }
+
+    /// Goal: tickets come out by key, and by age among equals, each once, also if only some are wanted, or
+    /// only the best if it is above a key; the published key is that of the best. Method: random pushes and
+    /// takes of a few keys, against a list that is searched from its beginning.
     #[test]
     fn the_best_comes_first() {
         let queue = RankedQueue::<Os>::new();
-        let mut model: Vec<(u32, Ticket)> = Vec::new();
+        let mut model: Vec<(u64, Ticket)> = Vec::new();
         let (mut random, mut next) = (1u64, 1u64);
         for _ in 0..if cfg!(miri) { 300 } else { 30_000 } {
             random = random
                 .wrapping_mul(6364136223846793005)
                 .wrapping_add(1442695040888963407);
-            let (rank, modulus) = ((random >> 60) as u32 + 1, random >> 40 & 3);
+            let (key, modulus) = ((random >> 60) + 1, random >> 40 & 3);
             if random >> 63 == 0 && model.len() < 100 {
-                queue.push(Ticket(next), Rank(rank));
-                model.push((rank, Ticket(next)));
+                queue.push(Ticket(next), key);
+                model.push((key, Ticket(next)));
                 next += 1;
             } else {
-                let above = Rank((random >> 50) as u32 & 3);
+                let above = random >> 50 & 3;
                 let wanted = |ticket: Ticket| modulus == 0 || ticket.0 % 3 == modulus - 1;
                 // The first of the greatest.
-                let best = |of: &mut dyn Iterator<Item = (u32, Ticket)>| {
+                let best = |of: &mut dyn Iterator<Item = (u64, Ticket)>| {
                     of.reduce(|a, b| if b.0 > a.0 { b } else { a })
                 };
                 let looks_at_all = random >> 33 & 1 == 0;
@@ -216,7 +239,7 @@ mod tests {
                     best(&mut of.by_ref().filter(|(_, ticket)| wanted(*ticket)))
                 } else {
                     let best = best(&mut model.iter().copied());
-                    best.filter(|(rank, ticket)| *rank > above.0 && wanted(*ticket))
+                    best.filter(|(key, ticket)| *key > above && wanted(*ticket))
                 };
                 model.retain(|&entry| Some(entry) != expected);
                 let taken = if looks_at_all {
@@ -226,8 +249,8 @@ mod tests {
                 };
                 assert_eq!(taken, expected.map(|(_, ticket)| ticket));
             }
-            let best = model.iter().map(|(rank, _)| *rank).max();
-            assert_eq!(queue.best(), Rank(best.unwrap_or(0)));
+            let best = model.iter().map(|(key, _)| *key).max();
+            assert_eq!(queue.best(), best.unwrap_or(NO_KEY));
             assert_eq!(queue.len(), model.len());
             let mut seen = Vec::new();
             queue.scan(&mut |ticket| {

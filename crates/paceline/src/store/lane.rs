@@ -7,6 +7,9 @@
 //!
 //! A *side lane* has a number instead of such flags. Its jobs are behind the normal ones, or beside them, and
 //! wait in a queue of their own. Raised out of it they have no number any more.
+//!
+//! Jobs of frames that overlap say which frame's they are, unless their lane is the usual one: the flags of
+//! their lane have the *tag* of the frame.
 
 use platform::Lane;
 
@@ -33,8 +36,15 @@ impl LaneFlags {
     /// Jobs of later frames, while an earlier one is in flight, that would be in the normal lane otherwise.
     pub(crate) const LATER: LaneFlags = LaneFlags::side(LaneFlags::SIDES);
 
+    /// Where the tag of a frame begins.
+    const TAG_SHIFT: u32 = 26;
+    /// How many tags there are.
+    pub(crate) const TAGS: usize = 15;
+    /// One more than the tag of a frame; 0 where there is none.
+    const TAG: u32 = 15 << LaneFlags::TAG_SHIFT;
+
     /// The flags of all lanes.
-    pub(crate) const ALL: u32 = LaneFlags::FRAME.0 | LaneFlags::SIDE;
+    pub(crate) const ALL: u32 = LaneFlags::FRAME.0 | LaneFlags::SIDE | LaneFlags::TAG;
 
     /// The flags that say of which lane a job is: those of the lane that it was made in, and of a raise above
     /// the normal one.
@@ -52,6 +62,48 @@ impl LaneFlags {
     #[inline]
     pub(crate) fn side_number(self) -> usize {
         ((self.0 & LaneFlags::SIDE) >> LaneFlags::SIDE_SHIFT) as usize
+    }
+
+    /// This lane, with this tag of a frame.
+    pub(crate) fn tagged(self, tag: usize) -> LaneFlags {
+        LaneFlags(self.0 | (tag as u32 + 1) << LaneFlags::TAG_SHIFT)
+    }
+
+    /// The tag of a frame, if it has one.
+    pub(crate) fn tag(self) -> Option<usize> {
+        let tag = (self.0 & LaneFlags::TAG) >> LaneFlags::TAG_SHIFT;
+        tag.checked_sub(1).map(|tag| tag as usize)
+    }
+
+    /// Whether this is the lane of later frames, with any tag.
+    pub(crate) fn is_later(self) -> bool {
+        self.side_number() == LaneFlags::SIDES
+    }
+
+    /// Whether a job with these flags was made in a frame that was ahead of others, and was not raised.
+    pub(crate) fn is_ahead(flags: u32) -> bool {
+        let lane = LaneFlags::made_in(flags);
+        let is_raised = LaneFlags::raised_to(flags) == LaneFlags::FRAME;
+        lane.tag().is_some() && lane.is_urgent() && !is_raised
+    }
+
+    /// The lane of a job that says this lane, in a frame whose normal jobs are in the lane `normal`.
+    pub(crate) fn in_frame(self, normal: LaneFlags) -> LaneFlags {
+        match self {
+            LaneFlags::NORMAL => normal,
+            LaneFlags::FRAME if normal.is_later() => LaneFlags::NORMAL,
+            other => other,
+        }
+    }
+
+    /// A greater number for a more urgent lane. Lanes with a share have the same.
+    pub(crate) fn urgency(self) -> u32 {
+        match self.side_number() {
+            _ if self.is_urgent() => self.0 & LaneFlags::FRAME.0,
+            0 => 0,
+            LaneFlags::SIDES => 2,
+            _ => 1,
+        }
     }
 
     /// Whether this is the normal lane or a more urgent one.
@@ -99,7 +151,7 @@ impl LaneFlags {
 
     /// The flags to add to those of a job that is raised to this lane.
     pub(crate) fn raised(self) -> u32 {
-        self.0 << LaneFlags::RAISED_SHIFT
+        (self.0 & LaneFlags::FRAME.0) << LaneFlags::RAISED_SHIFT
     }
 }
 
@@ -122,7 +174,8 @@ impl From<LaneFlags> for Lane {
     fn from(flags: LaneFlags) -> Lane {
         match flags {
             LaneFlags::BACKGROUND => Lane::Background,
-            LaneFlags::NORMAL | LaneFlags::LATER => Lane::Normal,
+            LaneFlags::NORMAL => Lane::Normal,
+            _ if flags.is_later() => Lane::Normal,
             _ if flags.is_urgent() => Lane::Frame,
             _ => Lane::SHARES[(flags.side_number() - 1) % Lane::SHARES.len()],
         }
@@ -161,5 +214,51 @@ mod tests {
                 assert_eq!(LaneFlags::is_plainly_normal(flags), is_plain);
             }
         }
+    }
+
+    /// Goal: the lane of a frame's jobs says the frame, through what is made of it and until a raise; a named
+    /// lane is one lower in a later frame, and the normal one higher in one that is ahead; a more urgent lane
+    /// has a greater number, whatever its tag. Method: all lanes and tags.
+    #[test]
+    fn a_frame_moves_its_lanes() {
+        let from = |lane: Lane| LaneFlags::from(lane);
+        for tag in 0..LaneFlags::TAGS {
+            let later = LaneFlags::LATER.tagged(tag);
+            let ahead = LaneFlags::FRAME.tagged(tag);
+            assert_eq!((later.tag(), ahead.tag()), (Some(tag), Some(tag)));
+            assert_eq!(LaneFlags::LATER.tag(), None);
+            assert_eq!(LaneFlags::made_in(later.0 | ahead.raised()), later);
+            assert!(LaneFlags::is_ahead(ahead.0) && !LaneFlags::is_ahead(later.0));
+            assert!(!LaneFlags::is_ahead(ahead.0 | LaneFlags::FRAME.raised()));
+            assert_eq!(LaneFlags::of(later.0 | ahead.raised()), LaneFlags::FRAME);
+            assert_eq!(LaneFlags::of(later.0), later);
+            assert_eq!(
+                (Lane::from(later), Lane::from(ahead)),
+                (Lane::Normal, Lane::Frame)
+            );
+            for lane in [Lane::Background].into_iter().chain(Lane::SHARES) {
+                assert_eq!(from(lane).in_frame(later), from(lane));
+                assert_eq!(from(lane).in_frame(ahead), from(lane));
+                assert!(from(lane).urgency() < later.urgency());
+            }
+            assert_eq!(from(Lane::Normal).in_frame(later), later);
+            assert_eq!(from(Lane::Normal).in_frame(ahead), ahead);
+            assert_eq!(from(Lane::Frame).in_frame(later), LaneFlags::NORMAL);
+            assert_eq!(from(Lane::Frame).in_frame(ahead), LaneFlags::FRAME);
+            assert!(later.urgency() < LaneFlags::NORMAL.urgency());
+            assert_eq!(ahead.urgency(), LaneFlags::FRAME.urgency());
+        }
+        let order = [
+            LaneFlags::BACKGROUND,
+            Lane::Share1.into(),
+            LaneFlags::NORMAL,
+            LaneFlags::FRAME,
+        ];
+        assert!(
+            order
+                .map(LaneFlags::urgency)
+                .is_sorted_by(|less, more| less < more)
+        );
+        assert_eq!(from(Lane::Share1).urgency(), from(Lane::Share5).urgency());
     }
 }

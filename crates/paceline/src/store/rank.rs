@@ -18,6 +18,16 @@ impl Rank {
     /// In a slot's `place`: the rank of a job that is ready, and not the number of a thread slot.
     const IN_PLACE: u32 = 1 << 31;
 
+    /// Its key in the queue of jobs with a rank.
+    pub(crate) fn key(self) -> u64 {
+        self.0.into()
+    }
+
+    /// The rank with this key; of any greater key the greatest.
+    pub(crate) fn of_key(key: u64) -> Rank {
+        Rank(u32::try_from(key).unwrap_or(u32::MAX))
+    }
+
     /// The value of a slot's `place` that says this rank.
     pub(crate) fn as_place(self) -> u32 {
         Rank::IN_PLACE | self.0

@@ -10,7 +10,7 @@ use super::checks::Checks;
 use super::context::Context;
 use super::ending::EndOfSystem;
 use super::hints::Hints;
-use super::lanes::{FramePlace, Lanes, SHARES, Yielded};
+use super::lanes::{Lanes, SHARES, Yielded};
 use super::range::RangeBlock;
 use super::repeat::late_work::Repeat;
 use super::report::LongWaits;
@@ -255,11 +255,11 @@ pub(crate) trait ExtraLanes<P: Platform>: Send + Sync {
     /// Takes a job of a side lane, for a thread that finds none in the normal lane.
     fn next_behind(&self, cx: &Context<'_, P>) -> Option<Ticket>;
 
-    /// A job of a side lane is ready: queues it. It is announced, unless it went into `queue`, as normal ones
-    /// do.
+    /// A job of a side lane, or of a frame that is ahead, is ready: queues it. It is announced, unless it
+    /// went into `queue`, as normal ones do.
     fn enqueue(&self, cx: &Context<'_, P>, lane: LaneFlags, job: Ticket, queue: Queue);
 
-    /// Whether no job of this side lane is ready.
+    /// Whether no job of this side lane, or of frames that are ahead, is ready.
     fn is_empty_in(&self, lane: LaneFlags) -> bool;
 
     /// Calls `look` with each job of a side lane until it returns true. Returns whether it did.
@@ -274,12 +274,12 @@ pub(crate) trait ExtraLanes<P: Platform>: Send + Sync {
     /// A frame with this number begins. Returns the earliest deadline of those in flight.
     fn frame_begins(&self, number: u64, deadline: Nanos) -> Option<Nanos>;
 
-    /// It ends. If no more than one is left, the jobs of that one come after no other frame's: they are
-    /// normal ones from now on. Returns the earliest deadline of those that are left.
+    /// It ends. The jobs of the first of those that are left come after no other frame's: they are normal
+    /// ones from now on. Returns the earliest deadline of those that are left.
     fn frame_ends(&self, cx: Option<&Context<'_, P>>, number: u64) -> Option<Nanos>;
 
-    /// The place of a frame among those in flight.
-    fn place_of(&self, frame: u64) -> FramePlace;
+    /// The lane of the normal jobs of a frame.
+    fn lane_of_frame(&self, frame: u64) -> LaneFlags;
 }
 
 /// Has workers go on that have made way; see `lanes/yields.rs`.

@@ -6,13 +6,13 @@ use platform::{Os, Platform};
 
 use super::NodeKind;
 use super::resources::{Field, Resources, places_of};
+use crate::ScheduleError;
 use crate::access::{NeededItems, Place};
 use crate::error::WaitError;
 use crate::plan::CheckedGraph;
-use crate::store::Label;
+use crate::store::{Label, LaneFlags, Ticket};
 use crate::work::built::{Built, Run};
 use crate::work::{Context, Shared};
-use crate::{JobSystem, ScheduleError};
 
 /// A graph that was built once, from [`GraphBuilder::build`](crate::GraphBuilder::build), and runs as often
 /// as it is told to.
@@ -258,7 +258,16 @@ impl<'b, D: Resources + ?Sized, P: Platform> BuiltGraph<'b, D, P> {
         Ok(places)
     }
 
-    /// Begins a run, which goes on until it has been waited for.
+    /// Checks that this graph is that of a job system.
+    #[track_caller]
+    pub(super) fn belongs_to(&self, shared: &Shared<P>) {
+        assert!(
+            std::ptr::eq(shared, &*self.shared),
+            "this graph belongs to another job system"
+        );
+    }
+
+    /// Begins a run, which goes on until it has been waited for. `lane`: that of jobs that say none.
     ///
     /// # Safety
     /// Until then the graph is not used for anything else, and the data lives and is touched by nothing else.
@@ -266,20 +275,10 @@ impl<'b, D: Resources + ?Sized, P: Platform> BuiltGraph<'b, D, P> {
         &mut self,
         cx: &Context<'_, P>,
         data: &mut D,
+        lane: LaneFlags,
     ) -> Result<Run, ScheduleError> {
         let places = self.places(data)?;
         // SAFETY: the caller's promise.
-        unsafe { self.built.start(cx, places, crate::store::Ticket::NONE) }
-    }
-}
-
-impl<P: Platform> JobSystem<P> {
-    /// Checks that a graph is this job system's.
-    #[track_caller]
-    pub(super) fn owns<D: Resources + ?Sized>(&self, graph: &BuiltGraph<'_, D, P>) {
-        assert!(
-            std::ptr::eq(self.shared(), &*graph.shared),
-            "this graph belongs to another job system"
-        );
+        unsafe { self.built.start(cx, places, Ticket::NONE, lane) }
     }
 }

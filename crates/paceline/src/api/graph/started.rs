@@ -7,10 +7,12 @@ use platform::{Os, Platform};
 
 use super::BuiltGraph;
 use super::resources::Resources;
-use crate::JobSystem;
 use crate::border::UserValue;
 use crate::error::{ScheduleError, WaitError, or_panic};
+use crate::store::LaneFlags;
+use crate::work::Shared;
 use crate::work::built::Run;
+use crate::{Frame, JobSystem};
 
 /// A run of a graph that was started, with the graph and its data, which [`wait`](StartedGraph::wait) gives
 /// back. From [`JobSystem::start`]. If it is dropped, it waits first, unless it is dropped in one of the
@@ -34,7 +36,7 @@ use crate::work::built::Run;
 /// ```
 #[must_use = "wait for it"]
 pub struct StartedGraph<'js, D: Resources + Send + 'static, P: Platform = Os> {
-    js: &'js JobSystem<P>,
+    shared: &'js Shared<P>,
     graph: ManuallyDrop<BuiltGraph<'static, D, P>>,
     /// A box, as a pointer: its content is used through others while this is moved.
     data: NonNull<D>,
@@ -126,18 +128,96 @@ impl<P: Platform> JobSystem<P> {
         graph: BuiltGraph<'static, D, P>,
         data: Box<D>,
     ) -> Result<StartedGraph<'_, D, P>, Box<NotStarted<D, P>>> {
-        self.owns(&graph);
+        StartedGraph::begin(self.shared(), graph, data, LaneFlags::NORMAL)
+    }
+}
+
+/// Runs of a frame.
+impl<'js, P: Platform> Frame<'js, P> {
+    /// Starts a run of a graph in this frame; as [`JobSystem::start`]. If several frames are in flight, the
+    /// deadline of this one decides how urgent the jobs of the run are, as for [`job`](Frame::job). A wait
+    /// for the run raises them as ever.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let js = paceline::JobSystem::new();
+    /// let (mut render, mut update) = (js.graph("render"), js.graph("update"));
+    /// render.job("draw").run(|_| ());
+    /// update.job("simulate").run(|_| ());
+    ///
+    /// let this = js.frame("this picture", Duration::from_millis(16));
+    /// let next = js.frame("the next one", Duration::from_millis(33));
+    /// let update = next.start(update.build(), Box::new(()));
+    /// let render = this.start(render.build(), Box::new(())); // It goes first.
+    /// render.wait();
+    /// drop(this);
+    /// update.wait();
+    /// ```
+    ///
+    /// # Panics
+    /// As [`JobSystem::start`].
+    #[track_caller]
+    pub fn start<D: Resources + Send + 'static>(
+        &self,
+        graph: BuiltGraph<'static, D, P>,
+        data: Box<D>,
+    ) -> StartedGraph<'js, D, P> {
+        or_panic(self.try_start(graph, data).map_err(|refused| refused.error))
+    }
+
+    /// As [`start`](Frame::start), with an error instead of a panic. It has the graph and the data.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let js = paceline::JobSystem::new();
+    /// let mut graph = js.graph("update");
+    /// graph.job("simulate").run(|_| ());
+    /// let frame = js.frame("frame", Duration::from_millis(16));
+    /// let started = frame.try_start(graph.build(), Box::new(()));
+    /// assert!(started.is_ok());
+    /// ```
+    ///
+    /// # Errors
+    /// As [`JobSystem::try_start`].
+    ///
+    /// # Panics
+    /// If the graph is that of another job system.
+    #[track_caller]
+    pub fn try_start<D: Resources + Send + 'static>(
+        &self,
+        graph: BuiltGraph<'static, D, P>,
+        data: Box<D>,
+    ) -> Result<StartedGraph<'js, D, P>, Box<NotStarted<D, P>>> {
+        StartedGraph::begin(self.shared(), graph, data, self.lane())
+    }
+}
+
+impl<'js, D: Resources + Send + 'static, P: Platform> StartedGraph<'js, D, P> {
+    /// Begins a run. `lane`: that of its normal jobs, as its frame says; where that is the normal one it is
+    /// that of the thread.
+    #[track_caller]
+    fn begin(
+        shared: &'js Shared<P>,
+        graph: BuiltGraph<'static, D, P>,
+        data: Box<D>,
+        lane: LaneFlags,
+    ) -> Result<Self, Box<NotStarted<D, P>>> {
+        graph.belongs_to(shared);
         let mut graph = graph;
         let mut data = NonNull::from(Box::leak(data));
-        let run = self.shared().context().and_then(|cx| {
+        let run = shared.context().and_then(|cx| {
+            let lane = match lane {
+                LaneFlags::NORMAL => cx.lane(),
+                of_frame => of_frame,
+            };
             // SAFETY: the data was a box. Graph and data are owned by what is returned, which does not use
             // them before the run has been waited for. If that is forgotten, they are never used again,
             // nor do they end.
-            unsafe { graph.begin(&cx, data.as_mut()) }
+            unsafe { graph.begin(&cx, data.as_mut(), lane) }
         });
         match run {
             Ok(run) => Ok(StartedGraph {
-                js: self,
+                shared,
                 graph: ManuallyDrop::new(graph),
                 data,
                 run,
@@ -207,14 +287,14 @@ impl<D: Resources + Send + 'static, P: Platform> StartedGraph<'_, D, P> {
     /// started.wait();
     /// ```
     pub fn is_done(&self) -> bool {
-        self.graph.built.is_over(self.js.shared(), &self.run)
+        self.graph.built.is_over(self.shared, &self.run)
     }
 
     /// Waits, and returns the run's failure. An error is that of a wait that cannot end; the run goes on
     /// then.
     #[track_caller]
     fn wait_for_run(&self) -> Result<Option<WaitError>, WaitError> {
-        let cx = or_panic(self.js.shared().context_at_last());
+        let cx = or_panic(self.shared.context_at_last());
         let built = &self.graph.built;
         match built.cycle_of_wait(&cx, &self.run) {
             Some(error) => Err(error),
@@ -242,7 +322,7 @@ impl<D: Resources + Send + 'static, P: Platform> Drop for StartedGraph<'_, D, P>
             return; // The run uses both until it is over, and nothing frees them afterwards.
         };
         if let Some(payload) = failure.and_then(WaitError::into_payload) {
-            self.js.shared().panics.discard(UserValue::new(payload));
+            self.shared.panics.discard(UserValue::new(payload));
         }
         // SAFETY: the run is over, and this is the drop.
         drop(unsafe { self.take() });

@@ -124,7 +124,8 @@ pub(crate) struct Built<'b, P: Platform> {
     /// The scope of the run. The words of a run are written before its first node is made, and read by the
     /// threads that run its nodes.
     run: P::AtomicU64,
-    /// The flags of the lane of the job that runs the graph, for the nodes that say none.
+    /// The lane of the job that runs the graph, or of the normal jobs of the frame that started it: that of
+    /// nodes that say none.
     lane: P::AtomicU32,
     /// Whether bodies are timed: [`MEASURES`](Built::MEASURES), [`LEARNS`](Built::LEARNS).
     timed: P::AtomicU32,
@@ -201,7 +202,7 @@ impl<'b, P: Platform> Built<'b, P> {
     ) -> Result<(R, Option<WaitError>), ScheduleError> {
         cx.check_stack();
         // SAFETY: the caller's promise.
-        let run = unsafe { self.start(cx, places, cx.current_job())? };
+        let run = unsafe { self.start(cx, places, cx.current_job(), cx.lane())? };
         let guard = UnwindGuard::<P>::new("a graph whose jobs borrow");
         let result = caught(beside);
         let error = self.wait(cx, &run);
@@ -219,6 +220,7 @@ impl<'b, P: Platform> Built<'b, P> {
     }
 
     /// Begins a run. The nodes that nothing holds back are published. `parent`: the job that waits for it.
+    /// `lane`: that of nodes that say none.
     ///
     /// # Errors
     /// If there is no slot for the run.
@@ -230,6 +232,7 @@ impl<'b, P: Platform> Built<'b, P> {
         cx: &Context<'_, P>,
         places: Vec<Place>,
         parent: Ticket,
+        lane: LaneFlags,
     ) -> Result<Run, ScheduleError> {
         let graph = cx.graph();
         let flags = Slot::<P>::IS_SCOPE | Slot::<P>::OF_RUN;
@@ -246,7 +249,7 @@ impl<'b, P: Platform> Built<'b, P> {
         }
         // Relaxed, both: published with the nodes.
         self.run.store(run.0, Ordering::Relaxed);
-        self.lane.store(cx.lane().0, Ordering::Relaxed);
+        self.lane.store(lane.0, Ordering::Relaxed);
         let mut passed = Passed::new(Ticket::NONE);
         for &root in &self.roots {
             self.is_ready(cx, root, &mut passed);

@@ -275,11 +275,13 @@ impl<'b, P: Platform> Built<'b, P> {
         by: Ticket,
     ) -> Option<(Ticket, &'c Slot<P>)> {
         let node = self.node(number);
-        let mut flags = node.flags;
-        if !node.has_lane {
-            // Relaxed: published with the nodes of the run.
-            flags |= self.lane.load(Ordering::Relaxed);
-        }
+        // Relaxed: published with the nodes of the run.
+        let lane = LaneFlags(self.lane.load(Ordering::Relaxed));
+        let flags = match (node.has_lane, lane.tag()) {
+            (false, _) => node.flags | lane.0,
+            (true, None) => node.flags,
+            (true, Some(_)) => self.flags_in_frame(node.flags, lane),
+        };
         let graph = cx.graph();
         let made = graph.make_numbered(|| node.number, flags, self.run_ticket());
         let (job, slot) = made?;
@@ -293,6 +295,12 @@ impl<'b, P: Platform> Built<'b, P> {
         // SAFETY: the job is new, and the table is that of the body. The graph outlives the run.
         unsafe { slot.put_body(body, &NodeTable::<P>::TABLE) };
         Some((job, slot))
+    }
+
+    /// The flags of a node that says its lane, in the run of a frame whose normal jobs are in this lane.
+    #[cold]
+    fn flags_in_frame(&self, flags: u32, lane: LaneFlags) -> u32 {
+        flags & !LaneFlags::ALL | LaneFlags::made_in(flags).in_frame(lane).0
     }
 
     /// A step for the main thread, which calls this.

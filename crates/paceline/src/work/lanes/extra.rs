@@ -6,9 +6,9 @@
 use event::Nanos;
 use platform::{Lane, Platform};
 
-use super::in_flight::{FramePlace, FramesInFlight};
+use super::in_flight::FramesInFlight;
 use super::side::SideLanes;
-use crate::queues::{Fenced, Queue, RankedQueue};
+use crate::queues::{Fenced, Queue, RankedQueue, key_of_deadline};
 use crate::store::{LaneFlags, Rank, Ticket};
 use crate::work::context::Context;
 use crate::work::shared::{ExtraLanes, Shared};
@@ -16,6 +16,7 @@ use crate::work::thread_slot::ThreadKind;
 
 /// What is behind the table.
 struct Extra<P: Platform> {
+    /// Jobs of frames that are ahead, and behind them those with a rank.
     ranked: RankedQueue<P>,
     side: SideLanes<P>,
     frames: FramesInFlight<P>,
@@ -27,13 +28,33 @@ impl<P: Platform> Extra<P> {
         if self.ranked.is_empty() {
             return None;
         }
-        self.ranked.take_best_if(cx.rank_of_newest(), |_| true)
+        self.ranked
+            .take_best_if(cx.rank_of_newest().key(), |_| true)
+    }
+
+    /// Whether a job of a frame that is ahead is ready.
+    #[inline]
+    fn has_ahead(&self) -> bool {
+        self.ranked.best() >= key_of_deadline(Nanos::MAX)
+    }
+
+    /// A job of a frame that is ahead.
+    #[inline]
+    fn take_ahead(&self, cx: &Context<'_, P>) -> Option<Ticket> {
+        if !self.has_ahead() {
+            return None;
+        }
+        let ticket = self
+            .ranked
+            .take_best_if(key_of_deadline(Nanos::MAX) - 1, |_| true)?;
+        self.side.work_for_normal_lane(cx);
+        Some(ticket)
     }
 }
 
 impl<P: Platform> ExtraLanes<P> for Extra<P> {
     fn best(&self) -> Rank {
-        self.ranked.best()
+        Rank::of_key(self.ranked.best())
     }
 
     fn has_work(&self) -> bool {
@@ -45,12 +66,14 @@ impl<P: Platform> ExtraLanes<P> for Extra<P> {
     }
 
     fn push(&self, job: Ticket, rank: Rank) {
-        self.ranked.push(job, rank);
+        self.ranked.push(job, rank.key());
     }
 
     fn next(&self, cx: &Context<'_, P>) -> Option<Ticket> {
-        let due = self.side.take_due(cx);
-        let ticket = due.or_else(|| self.take_ranked(cx))?;
+        let ticket = self
+            .take_ahead(cx)
+            .or_else(|| self.side.take_due(cx))
+            .or_else(|| self.take_ranked(cx))?;
         // Guests announce all tickets they make.
         if cx.thread.kind != ThreadKind::Guest {
             cx.announce_what_is_left();
@@ -69,10 +92,12 @@ impl<P: Platform> ExtraLanes<P> for Extra<P> {
             }
             // An invitation may outlive its loop, and would be in the way of what comes after it.
             let mut is_stale = false;
-            let taken = self.ranked.take_best_if(cx.rank_of_newest(), |ticket| {
-                is_stale = cx.shared.slot(ticket).is_over(ticket);
-                is_stale || wanted(ticket)
-            })?;
+            let taken = self
+                .ranked
+                .take_best_if(cx.rank_of_newest().key(), |ticket| {
+                    is_stale = cx.shared.slot(ticket).is_over(ticket);
+                    is_stale || wanted(ticket)
+                })?;
             if !is_stale {
                 return Some(taken);
             }
@@ -90,7 +115,7 @@ impl<P: Platform> ExtraLanes<P> for Extra<P> {
     }
 
     fn invite(&self, cx: &Context<'_, P>, job: Ticket, rank: Rank) {
-        self.ranked.push(job, rank);
+        self.ranked.push(job, rank.key());
         cx.announce_ranked(1, job);
     }
 
@@ -107,15 +132,26 @@ impl<P: Platform> ExtraLanes<P> for Extra<P> {
     }
 
     fn enqueue(&self, cx: &Context<'_, P>, lane: LaneFlags, job: Ticket, queue: Queue) {
-        if lane == LaneFlags::LATER && !self.frames.are_several() {
-            cx.enqueue(job, queue); // The caller announces it.
+        let Some(tag) = lane.tag() else {
+            self.side.push(lane, job);
+            return cx.announce_one(job);
+        };
+        let deadline = self.frames.deadline_in(tag);
+        let key = key_of_deadline(deadline);
+        if lane.is_urgent() {
+            self.ranked.push(job, key);
+        } else if deadline <= self.frames.due() {
+            return cx.enqueue(job, queue); // The caller announces it.
         } else {
-            self.side.push(lane, &[job]);
-            cx.announce_one(job);
+            self.side.later.push(job, key);
         }
+        cx.announce_one(job);
     }
 
     fn is_empty_in(&self, lane: LaneFlags) -> bool {
+        if lane.is_urgent() {
+            return !self.has_ahead();
+        }
         self.side.is_empty_in(lane)
     }
 
@@ -137,16 +173,16 @@ impl<P: Platform> ExtraLanes<P> for Extra<P> {
 
     fn frame_ends(&self, cx: Option<&Context<'_, P>>, number: u64) -> Option<Nanos> {
         let earliest = self.frames.end(number);
-        if let Some(cx) = cx
-            && !self.frames.are_several()
-        {
-            cx.queue_as_normal(self.side.take_all(LaneFlags::LATER));
+        if let Some(cx) = cx {
+            let above = key_of_deadline(self.frames.due()) - 1;
+            let due = || self.side.later.take_best_if(above, |_| true);
+            cx.queue_as_normal(std::iter::from_fn(due).collect());
         }
         earliest
     }
 
-    fn place_of(&self, frame: u64) -> FramePlace {
-        self.frames.place_of(frame)
+    fn lane_of_frame(&self, frame: u64) -> LaneFlags {
+        self.frames.lane_of(frame)
     }
 }
 
@@ -209,28 +245,18 @@ impl<P: Platform> Shared<P> {
         self.hints.frames_are_due(earliest);
     }
 
-    /// The place of a frame among those in flight.
-    pub(crate) fn place_of(&self, frame: u64) -> FramePlace {
+    /// The lane of the normal jobs of a frame, one of which is going to be made.
+    pub(crate) fn lane_of_frame(&self, frame: u64) -> LaneFlags {
         if self.is_forked() {
-            return FramePlace::Usual;
+            return LaneFlags::NORMAL;
         }
-        self.make_extra_lanes().place_of(frame)
-    }
-
-    /// The lane of a job of a frame with this place that would be in `lane`.
-    pub(crate) fn lane_in_frame(&self, place: FramePlace, lane: Lane) -> LaneFlags {
-        match (place, lane) {
-            (FramePlace::Later, Lane::Frame) => LaneFlags::NORMAL,
-            (FramePlace::Later, Lane::Normal) => {
-                self.lanes.note_use(Lane::Background); // Waits raise jobs out of it.
-                LaneFlags::LATER
-            }
-            (FramePlace::Ahead, Lane::Normal) => {
-                self.lanes.note_use(Lane::Frame);
-                LaneFlags::FRAME
-            }
-            _ => lane.into(),
+        let lane = self.make_extra_lanes().lane_of_frame(frame);
+        if lane.is_later() {
+            self.lanes.note_use(Lane::Background); // Waits raise jobs out of it.
+        } else if lane != LaneFlags::NORMAL {
+            self.lanes.note_use(Lane::Frame);
         }
+        lane
     }
 }
 

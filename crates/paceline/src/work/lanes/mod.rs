@@ -3,6 +3,7 @@
 //! | lane | ready jobs wait in | and are taken |
 //! |---|---|---|
 //! | frame | the *front queue*, which all threads share | before all else |
+//! | frame, of a frame that is ahead (`in_flight.rs`) | the queue of those with a rank | behind those |
 //! | normal, with a rank | a queue that all threads share (`ranks.rs`) | greatest rank first |
 //! | normal | the deques, the inboxes and the injector | as `worker.rs` says |
 //! | normal, of a later frame (`in_flight.rs`) | a side lane (`side.rs`) | after all normal ones |
@@ -55,7 +56,6 @@ use super::thread_slot::ThreadKind;
 use crate::queues::Queue;
 use crate::store::{LaneFlags, Slot, Ticket};
 
-pub(crate) use in_flight::FramePlace;
 pub(crate) use shares::{SHARES, ShareLocal};
 pub(crate) use state::{BackgroundPlace, Lanes};
 pub(crate) use yielders::Yielded;
@@ -77,7 +77,10 @@ impl<P: Platform> Context<'_, P> {
     fn lane_by_now(&self, lane: LaneFlags) -> LaneFlags {
         match self.current_job() {
             Ticket::NONE => lane,
-            job => lane.or(self.graph().lane_of(job)),
+            job => match self.graph().lane_of(job) {
+                by_now if lane.includes(by_now) => lane, // With its tag.
+                by_now => lane.or(by_now),
+            },
         }
     }
 
@@ -86,11 +89,14 @@ impl<P: Platform> Context<'_, P> {
     #[cold]
     pub(crate) fn enqueue_in_lane(&self, job: Ticket, queue: Queue) {
         let lane = self.graph().lane_of(job);
+        // Relaxed: written before the job was ready.
+        let flags = self.shared.slot(job).flags.load(Ordering::Relaxed);
+        if LaneFlags::is_ahead(flags) {
+            return self.enqueue_beside(LaneFlags::made_in(flags), job, queue);
+        }
         if lane.is_urgent() {
             return self.enqueue_in(lane, job, queue);
         }
-        // Relaxed: written before the job was ready.
-        let flags = self.shared.slot(job).flags.load(Ordering::Relaxed);
         if flags & Slot::<P>::IN_SCOPE != 0 {
             self.shared.lanes.note_part();
         }

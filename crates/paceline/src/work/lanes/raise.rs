@@ -87,7 +87,7 @@ impl<P: Platform> Context<'_, P> {
         }
         let mut raise = Raise {
             cx: self,
-            lane,
+            lane: lane.or(LaneFlags::BACKGROUND), // Without a tag.
             own,
             next: jobs,
             raised: Vec::new(),
@@ -195,7 +195,8 @@ impl<P: Platform> Raise<'_, '_, P> {
     /// lane, if it was in a lower one.
     #[inline(never)]
     fn queue_again(&self, job: Ticket, flags: u32) {
-        if job != self.own && !LaneFlags::of(flags).includes(self.lane) {
+        let was_there = LaneFlags::of(flags).includes(self.lane) && !LaneFlags::is_ahead(flags);
+        if job != self.own && !was_there {
             self.cx.enqueue_in(self.lane, job, Queue::Own);
         }
     }

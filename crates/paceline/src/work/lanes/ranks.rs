@@ -81,7 +81,10 @@ impl<P: Platform> Context<'_, P> {
     fn move_raised(&self) {
         let mut is_raised = |ticket: Ticket| {
             let graph = self.graph();
-            graph.slots.exists(ticket.index()) && graph.lane_of(ticket) == LaneFlags::FRAME
+            graph.slots.exists(ticket.index())
+                && graph.lane_of(ticket) == LaneFlags::FRAME
+                // Relaxed: the lane that it was made in does not change.
+                && !LaneFlags::is_ahead(self.shared.slot(ticket).flags.load(Ordering::Relaxed))
         };
         while let Some(job) = self
             .extra_lanes()

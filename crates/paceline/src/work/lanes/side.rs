@@ -1,18 +1,21 @@
 //! Side lanes: those that have a share of the workers' time beside the normal lane, and that of later frames.
 //!
-//! The jobs of each wait in a queue under a lock, in the order in which they became ready.
+//! The jobs of each wait in a queue under a lock, in the order in which they became ready; those of later
+//! frames in that of their deadlines.
 
 use platform::{Padded, Platform};
 
 use super::Context;
 use super::shares::{NO_LANE, NORMAL, SHARES, Shares};
-use crate::queues::Injector;
+use crate::queues::{Injector, RankedQueue};
 use crate::store::{LaneFlags, Ticket};
 
 /// The side lanes.
 pub(super) struct SideLanes<P: Platform> {
-    /// By number, from 1 on.
-    queues: [Padded<Injector<P>>; LaneFlags::SIDES],
+    /// Those with a share, by number, from 1 on.
+    queues: [Padded<Injector<P>>; SHARES],
+    /// That of later frames.
+    pub(super) later: RankedQueue<P>,
     shares: Shares<P>,
 }
 
@@ -21,6 +24,7 @@ impl<P: Platform> SideLanes<P> {
     pub(super) fn new(percents: [u8; SHARES]) -> SideLanes<P> {
         SideLanes {
             queues: std::array::from_fn(|_| Padded(Injector::new())),
+            later: RankedQueue::new(),
             shares: Shares::new(percents),
         }
     }
@@ -29,34 +33,34 @@ impl<P: Platform> SideLanes<P> {
         &self.queues[lane.side_number() - 1]
     }
 
-    /// The caller announces them.
-    pub(super) fn push(&self, lane: LaneFlags, jobs: &[Ticket]) {
+    /// A job of a lane with a share. The caller announces it.
+    pub(super) fn push(&self, lane: LaneFlags, job: Ticket) {
         let queue = self.queue(lane);
-        if lane != LaneFlags::LATER && queue.is_empty() {
+        if queue.is_empty() {
             self.shares.begins_again(lane.side_number());
         }
-        queue.push(jobs);
+        queue.push(&[job]);
     }
 
     pub(super) fn is_empty_in(&self, lane: LaneFlags) -> bool {
+        if lane.is_later() {
+            return self.later.is_empty();
+        }
         self.queue(lane).is_empty()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.queues.iter().all(|queue| queue.is_empty())
+        self.later.is_empty() && self.queues.iter().all(|queue| queue.is_empty())
     }
 
     pub(super) fn len(&self) -> usize {
-        self.queues.iter().map(|queue| queue.len()).sum()
+        let with_share: usize = self.queues.iter().map(|queue| queue.len()).sum();
+        self.later.len() + with_share
     }
 
     /// Calls `look` with each ticket until it returns true. Returns whether it did.
     pub(super) fn scan(&self, look: &mut dyn FnMut(Ticket) -> bool) -> bool {
-        self.queues.iter().any(|queue| queue.scan(look))
-    }
-
-    pub(super) fn take_all(&self, lane: LaneFlags) -> Vec<Ticket> {
-        self.queue(lane).take(usize::MAX)
+        self.later.scan(look) || self.queues.iter().any(|queue| queue.scan(look))
     }
 
     /// The next job of a lane that has used less of its share than the normal one.
@@ -91,7 +95,7 @@ impl<P: Platform> SideLanes<P> {
 
     /// The next job of any side lane, for a thread that has found nothing in the normal one.
     pub(super) fn take_any(&self, cx: &Context<'_, P>) -> Option<Ticket> {
-        let later = self.queue(LaneFlags::LATER).take(1).first().copied();
+        let later = self.later.take_best_if(0, |_| true);
         if later.is_some() || !self.shares.are_used() {
             return later;
         }

@@ -75,8 +75,11 @@ impl PinnedTo {
         let Some(lane) = lane else {
             return self.ready.pop_front();
         };
-        let most = self.ready.iter().map(|&job| lane(job).0).max()?;
-        let first = self.ready.iter().position(|&job| lane(job).0 == most);
+        let most = self.ready.iter().map(|&job| lane(job).urgency()).max()?;
+        let first = self
+            .ready
+            .iter()
+            .position(|&job| lane(job).urgency() == most);
         self.ready.remove(first?)
     }
 

@@ -173,7 +173,7 @@ impl<P: Platform> Context<'_, P> {
                 }
             },
             LaneFlags::BACKGROUND => self.enqueue_in_backlog(job),
-            lane if lane.is_urgent() => self.enqueue_in_front(job),
+            LaneFlags::FRAME => self.enqueue_in_front(job),
             lane => {
                 self.enqueue_beside(lane, job, Queue::Own);
                 self.publish(Queue::Own, false);
@@ -189,7 +189,7 @@ impl<P: Platform> Context<'_, P> {
                 rank => self.goes_first(rank),
             },
             LaneFlags::BACKGROUND => self.shared.lanes.backlog.is_empty(),
-            lane if lane.is_urgent() => self.shared.lanes.front.is_empty(),
+            LaneFlags::FRAME => self.shared.lanes.front.is_empty(),
             lane => self
                 .extra_lanes()
                 .is_some_and(|extra| extra.is_empty_in(lane)),

@@ -6,6 +6,17 @@
 //! [`Builder::os_help`](crate::Builder::os_help) are granted when a thread *adopts* a role, to that thread
 //! and to all workers, and are undone when the last thread gives its role back.
 //!
+//! A raise therefore changes no thread's class. The workers have the help already, whatever they run, as long
+//! as there is a thread that frames depend on. A raised job may also run on a thread without a role, in a
+//! wait of that thread. That one is left as it is, on purpose:
+//! - Its class is the program's. Without a privilege a thread that was given a lesser nice value cannot have
+//!   its own one back, and what the program sets meanwhile would be overwritten.
+//! - The raiser would have to change it by its id. Only threads with a role take their ids off the list when
+//!   they end (`thread_record`), and of any other the id may be another thread's by then.
+//! - It would take two system calls for each such job, and the kernel looks for another CPU at each.
+//!
+//! The remedy is the program's: a thread that runs what frames wait for adopts a role.
+//!
 //! Invariants
 //! - A thread that adopted no role is never touched.
 //! - A request that is refused for one thread is undone for all: it is granted to all of them or to none.

@@ -3,7 +3,7 @@
 use platform::{Class, Os};
 
 use super::*;
-use crate::{Adopted, Builder, JobSystem, Role};
+use crate::{Adopted, Builder, JobSystem, Lane, Role};
 
 /// The class of the calling thread; none if the system cannot say.
 fn class() -> Option<Class> {
@@ -75,6 +75,51 @@ fn help_is_for_all_or_none_and_ends() {
     drop(main);
     assert_eq!((class(), classes(&js)), (before, vec![before; 3]));
     assert!(!js.os_help()[0].granted);
+}
+
+/// Goal: a thread without a role that runs a raised job in its wait is left as it is; with a role it has the
+/// help. Method: no workers, so that the waiting thread runs the job; a thread with a role waits for it in
+/// the frame lane, and the job asks for its thread's class and mask when it was raised.
+#[test]
+fn a_raised_job_helps_no_thread_without_a_role() {
+    let js = Builder::small().workers(0);
+    let js = js.os_help(SchedParams::nice(-5)).build().unwrap();
+    let now = || (class(), Os.machine().allowed(&[Os.thread_id()]));
+    let run = |has_role: bool| {
+        let (tell_id, told_id) = std::sync::mpsc::channel();
+        let (begin, begins) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let js = &js;
+            let waiter = scope.spawn(move || {
+                let before = now();
+                let role = has_role.then(|| js.adopt(Role::Render));
+                let job = js.job("wanted").background().run(move |cx| {
+                    let _ = begin.send(());
+                    while cx.report().jobs.iter().all(|job| job.lane != Lane::Frame) {
+                        std::thread::sleep(std::time::Duration::from_millis(1));
+                    }
+                    now()
+                });
+                let _ = tell_id.send(job.id());
+                let meanwhile = job.wait();
+                drop(role);
+                (before, meanwhile)
+            });
+            let main = js.adopt(Role::Main);
+            let granted = js.os_help()[0].granted;
+            let job = told_id.recv().unwrap();
+            begins.recv().unwrap();
+            js.in_lane(Lane::Frame, || js.wait(job));
+            drop(main);
+            let (before, meanwhile) = waiter.join().unwrap();
+            (before, meanwhile, granted)
+        })
+    };
+    let (before, meanwhile, _) = run(false);
+    assert_eq!(before, meanwhile);
+    let (before, meanwhile, granted) = run(true);
+    let helped = Some(Class::Fair { nice: -5 });
+    assert_eq!(meanwhile.0, if granted { helped } else { before.0 });
 }
 
 /// Goal: a request that makes no sense is refused with a reason, and does not touch the other one. Method:
