@@ -55,6 +55,8 @@ pub(crate) struct Lines {
     queued_percent: u64,
     /// Whether no access costs anything: then there is no need to look.
     free: bool,
+    /// How often a line travelled, or was taken from others that had a copy.
+    pub(crate) moved: u64,
 }
 
 impl Lines {
@@ -75,6 +77,7 @@ impl Lines {
                 percent => u64::from(percent),
             },
             free: costs == LineCosts::default(),
+            moved: 0,
         }
     }
 
@@ -117,6 +120,7 @@ impl Lines {
             state.exclusive = true;
             return now + here;
         };
+        self.moved += 1;
         let begin = now.max(state.free_at);
         let took = match access {
             Access::Read => from(owner),

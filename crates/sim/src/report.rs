@@ -32,6 +32,9 @@ pub struct SimReport {
     pub clusters: Vec<ClusterUse>,
     /// The use of the quota of CPU time, if there was one.
     pub quota: Option<QuotaUse>,
+    /// How often a cache line had to be fetched from another CPU, or taken from CPUs that had copies. 0 on
+    /// machines on which lines cost nothing.
+    pub moved_lines: u64,
     /// The kernel's events, in order, if they were asked for.
     pub trace: Vec<KernelEvent>,
     /// The first broken promise of the policy, if the checks were on.

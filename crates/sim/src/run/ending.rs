@@ -59,6 +59,7 @@ impl Engine {
         let threads = kernel.tasks.iter().zip(&programs).map(thread).collect();
         let clusters = kernel.usage();
         let quota = kernel.quota_use();
+        let moved_lines = kernel.lines.moved;
         let (trace_hash, events) = (kernel.trace.hash(), kernel.trace.events());
         let (trace, violation) = kernel.trace.into_parts();
         SimReport {
@@ -71,6 +72,7 @@ impl Engine {
             threads,
             clusters,
             quota,
+            moved_lines,
             trace,
             violation,
             refused: self.refused.into_inner(),

@@ -32,7 +32,7 @@ use platform::{Atomic, Ordering, Padded, Platform, Poll, Polling};
 use super::ring::Ring;
 use super::semaphore::Semaphore;
 use super::stack::Stack;
-use super::{Baseline, Common};
+use super::{Baseline, Common, JobsBySystem};
 
 /// Which thread wakes workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,7 +180,7 @@ impl<P: Polling> Global<P> {
 
     /// The job was not ready and is on the stack again: sees to its dependencies.
     fn unblock(&self, job: u32) {
-        let dependencies = |job: u32| &self.common.bodies.graph().jobs()[job as usize].deps;
+        let dependencies = |job: u32| self.common.deps(job);
         let startable = dependencies(job)
             .iter()
             .filter(|dep| self.is_startable(**dep));
@@ -223,6 +223,10 @@ impl<P: Polling> Global<P> {
         self.common.run(job, piece..piece + 1);
         // AcqRel, partner: the load in `is_over`, which sees what all pieces left.
         self.jobs[job as usize].left.fetch_sub(1, Ordering::AcqRel);
+        for &child in &self.common.children[job as usize] {
+            self.schedule(child);
+            self.wake(1);
+        }
     }
 
     fn is_over(&self, job: u32) -> bool {
@@ -231,8 +235,7 @@ impl<P: Polling> Global<P> {
     }
 
     fn is_ready(&self, job: u32) -> bool {
-        let node = &self.common.bodies.graph().jobs()[job as usize];
-        node.deps.iter().all(|&dep| self.is_over(dep))
+        self.common.deps(job).iter().all(|&dep| self.is_over(dep))
     }
 
     /// Whether a piece of the job is left to start. Relaxed: `start` looks again.
@@ -254,7 +257,7 @@ impl<P: Polling> Global<P> {
         }
     }
 
-    /// Main thread: there is something for this many workers.
+    /// The thread that schedules: there is something for this many workers.
     fn wake(&self, pieces: u32) {
         match self.signals {
             Signals::ByMain => {
@@ -269,8 +272,14 @@ impl<P: Polling> Global<P> {
 
 impl<P: Polling> Baseline for Global<P> {
     fn begin(&self, frame: u64) {
-        // Relaxed: published with the first job.
+        // Relaxed, all of it: published with the first job.
         self.common.frame.store(frame, Ordering::Relaxed);
+        if self.common.scheduled != JobsBySystem::ByMain {
+            // The main thread waits for jobs that are not scheduled yet.
+            self.jobs
+                .iter()
+                .for_each(|job| job.left.store(1, Ordering::Relaxed));
+        }
     }
 
     fn schedule(&self, job: u32) {

@@ -25,7 +25,10 @@
 //! Every word that threads share is the platform's, so that a simulated machine charges what its cache
 //! line costs; words that many threads write have lines of their own.
 //!
-//! Left out: the C# side, safety checks, priorities, jobs that schedule jobs.
+//! Jobs may schedule jobs ([`JobsBySystem`]): a job of a tree then schedules those that depend on it when its
+//! own body is done, as the last thing it does, and the thread that runs it signals as the main thread would.
+//!
+//! Left out: the C# side, safety checks, priorities.
 
 mod global;
 mod ring;
@@ -97,13 +100,28 @@ pub struct BaselineReading {
     /// 2022.2 has an entry of a queue for each piece of a parallel job, as 2017.3 has a ticket, and no
     /// blocks.
     pub by_piece: bool,
+    /// Who schedules which jobs, and into which queue.
+    pub scheduled: JobsBySystem,
+}
+
+/// Who schedules the jobs of a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum JobsBySystem {
+    /// The main thread, all of them.
+    #[default]
+    ByMain,
+    /// The main thread those that depend on nothing, and each job those that depend on it, which so depend on
+    /// nothing else. In 2022.2 they go into the queue of the thread that runs the job.
+    ByJobs,
+    /// The same, but in 2022.2 into the main thread's queue, with which the source compares it.
+    ByJobsToMain,
 }
 
 /// A job system, as the scene and the worker threads see it.
 trait Baseline: Send + Sync {
     /// Main thread: a frame begins, all jobs of the one before are over.
     fn begin(&self, frame: u64);
-    /// Main thread: schedules the next job of the frame; wakes nobody if [`signal`](Baseline::signal) does.
+    /// Main thread: schedules a job of the frame; wakes nobody if [`signal`](Baseline::signal) does.
     fn schedule(&self, job: u32);
     /// Main thread: jobs with this many pieces were scheduled.
     fn signal(&self, pieces: u32);
@@ -134,17 +152,37 @@ struct Common<P: Platform> {
     platform: P,
     bodies: Arc<Bodies>,
     workers: usize,
+    /// Into whose queue jobs are scheduled.
+    scheduled: JobsBySystem,
+    /// By job: those that it schedules; none where the main thread schedules all.
+    children: Vec<Vec<u32>>,
     /// The frame being run; read by all threads, written once a frame.
     frame: Padded<P::AtomicU64>,
     quitting: Padded<P::AtomicU32>,
 }
 
 impl<P: Platform> Common<P> {
-    fn new(platform: P, bodies: Arc<Bodies>, workers: usize) -> Common<P> {
+    fn new(platform: P, bodies: Arc<Bodies>, workers: usize, scheduled: JobsBySystem) -> Common<P> {
+        let jobs = bodies.graph().jobs();
+        let mut children = vec![Vec::new(); jobs.len()];
+        if scheduled != JobsBySystem::ByMain {
+            for (job, node) in (0u32..).zip(jobs) {
+                assert!(
+                    node.deps.len() < 2 && node.pieces() == 1,
+                    "{:?} is no job of a tree",
+                    node.label
+                );
+                if let [parent] = node.deps[..] {
+                    children[parent as usize].push(job);
+                }
+            }
+        }
         Common {
             platform,
             bodies,
             workers,
+            scheduled,
+            children,
             frame: Padded(P::on_own_lines(|| P::AtomicU64::new(0))),
             quitting: Padded(P::on_own_lines(|| P::AtomicU32::new(0))),
         }
@@ -152,6 +190,15 @@ impl<P: Platform> Common<P> {
 
     fn pieces(&self, job: u32) -> u32 {
         self.bodies.graph().jobs()[job as usize].pieces()
+    }
+
+    /// The jobs that the job system has to see that they are over before this one begins.
+    fn deps(&self, job: u32) -> &[u32] {
+        match self.scheduled {
+            JobsBySystem::ByMain => &self.bodies.graph().jobs()[job as usize].deps,
+            // They are over when the job is scheduled.
+            JobsBySystem::ByJobs | JobsBySystem::ByJobsToMain => &[],
+        }
     }
 
     /// Runs pieces of a job of this frame.
@@ -193,6 +240,8 @@ impl<P: Platform> Common<P> {
 pub struct BaselineScene<P: Platform> {
     kind: BaselineKind,
     batched: bool,
+    /// The main thread schedules all jobs.
+    by_main: bool,
     system: Arc<dyn Baseline>,
     threads: Vec<P::Thread>,
     bodies: Arc<Bodies>,
@@ -238,7 +287,8 @@ impl<P: Polling> BaselineScene<P> {
     /// As [`new`](BaselineScene::new).
     ///
     /// # Panics
-    /// As [`new`](BaselineScene::new).
+    /// As [`new`](BaselineScene::new), and if jobs schedule jobs and the graph is not made of trees of single
+    /// jobs, or has sync points.
     pub fn with(
         reading: BaselineReading,
         kind: BaselineKind,
@@ -250,10 +300,17 @@ impl<P: Polling> BaselineScene<P> {
         assert!(workers <= semaphore::MAX_WORKERS, "{workers} workers");
         let sinks = graph.sinks();
         let bodies = Arc::new(Bodies::new(graph, busy));
-        let common = Common::new(platform.clone(), Arc::clone(&bodies), workers);
+        let scheduled = reading.scheduled;
+        let by_main = scheduled == JobsBySystem::ByMain;
+        assert!(
+            by_main || bodies.graph().syncs().is_empty(),
+            "jobs that jobs schedule have no sync points"
+        );
+        let common = Common::new(platform.clone(), Arc::clone(&bodies), workers, scheduled);
         let mut scene = BaselineScene {
             kind,
             batched: reading.batched,
+            by_main,
             system: system(kind, reading, common),
             threads: Vec::with_capacity(workers),
             bodies,
@@ -298,8 +355,10 @@ impl<P: Polling> BaselineScene<P> {
         let graph = self.bodies.graph();
         let mut syncs = graph.syncs().iter().peekable();
         let mut batch = Vec::new();
-        for job in 0..graph.jobs().len() as u32 {
-            batch.push(job);
+        for (job, node) in (0u32..).zip(graph.jobs()) {
+            if self.by_main || node.deps.is_empty() {
+                batch.push(job);
+            }
             let mut sync = syncs.next_if(|sync| sync.after == job);
             if sync.is_some() || !self.batched {
                 self.flush(&mut batch);

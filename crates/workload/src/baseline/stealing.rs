@@ -27,7 +27,7 @@ use platform::{Atomic, Ordering, Padded, Platform, Poll, Polling};
 
 use super::ring::Ring;
 use super::semaphore::Semaphore;
-use super::{Baseline, Common};
+use super::{Baseline, Common, JobsBySystem};
 
 pub(super) struct Stealing<P: Platform> {
     common: Common<P>,
@@ -89,14 +89,14 @@ impl<P: Polling> Stealing<P> {
     pub(super) fn new(common: Common<P>, by_piece: bool) -> Stealing<P> {
         let graph = common.bodies.graph();
         let (mut links, mut first_link) = (Vec::new(), Vec::new());
-        for (job, node) in (0u32..).zip(graph.jobs()) {
+        for job in 0..graph.jobs().len() as u32 {
             first_link.push(links.len() as u32);
-            let link = |_| Link {
+            let link = || Link {
                 job,
                 below: P::AtomicU64::new(0),
             };
             links.extend(P::on_own_lines(|| {
-                node.deps.iter().map(link).collect::<Vec<_>>()
+                common.deps(job).iter().map(|_| link()).collect::<Vec<_>>()
             }));
         }
         let threads = common.workers + 1;
@@ -124,7 +124,7 @@ impl<P: Polling> Stealing<P> {
 
     /// Takes a block from the thread's own queue, or steals one, and runs it. False if there is none.
     /// `woken`: the caller has taken a signal and not found anything yet.
-    fn step(&self, thread: usize, woken: &mut bool) -> bool {
+    pub(super) fn step(&self, thread: usize, woken: &mut bool) -> bool {
         let threads = self.queues.len();
         let mut order = (thread..threads).chain(0..thread);
         let Some(entry) = order.find_map(|thread| self.queues[thread].dequeue()) else {
@@ -152,13 +152,26 @@ impl<P: Polling> Stealing<P> {
             .fetch_sub(count, Ordering::AcqRel);
         if before == count {
             self.tell_those_who_wait(self.close(job), thread);
+            let into = match self.common.scheduled {
+                JobsBySystem::ByJobsToMain => self.common.workers,
+                JobsBySystem::ByMain | JobsBySystem::ByJobs => thread,
+            };
+            for &child in &self.common.children[job as usize] {
+                self.schedule_into(child, into);
+            }
         }
+    }
+
+    /// Schedules the job, into the queue of this thread if it is ready.
+    fn schedule_into(&self, job: u32, thread: usize) {
+        self.wait_for_dependencies(job);
+        self.one_less(job, thread);
     }
 
     /// Puts the job into the list of each dependency; those that are over count as told.
     fn wait_for_dependencies(&self, job: u32) {
         let first = self.first_link[job as usize];
-        let deps = &self.common.bodies.graph().jobs()[job as usize].deps;
+        let deps = self.common.deps(job);
         for (link, &dep) in (first..).zip(deps) {
             let list = &self.jobs[dep as usize].waiting;
             // Relaxed: the CAS decides.
@@ -195,6 +208,12 @@ impl<P: Polling> Stealing<P> {
             head = link.below.load(Ordering::Relaxed);
             self.one_less(link.job, thread);
         }
+    }
+
+    /// Which queues hold something, by thread.
+    #[cfg(test)]
+    pub(super) fn full(&self) -> Vec<bool> {
+        self.queues.iter().map(|queue| !queue.is_empty()).collect()
     }
 
     /// One thing less that the job waits for.
@@ -240,17 +259,16 @@ impl<P: Polling> Baseline for Stealing<P> {
         // Relaxed, all of it: published with the first job.
         self.common.frame.store(frame, Ordering::Relaxed);
         let nodes = self.common.bodies.graph().jobs();
-        for (job, node) in self.jobs.iter().zip(nodes) {
-            job.pending
-                .store(node.deps.len() as u64 + 1, Ordering::Relaxed);
+        for (number, (job, node)) in (0u32..).zip(self.jobs.iter().zip(nodes)) {
+            let deps = self.common.deps(number).len() as u64;
+            job.pending.store(deps + 1, Ordering::Relaxed);
             job.left.store(node.pieces().into(), Ordering::Relaxed);
             job.waiting.store(0, Ordering::Relaxed);
         }
     }
 
     fn schedule(&self, job: u32) {
-        self.wait_for_dependencies(job);
-        self.one_less(job, self.common.workers);
+        self.schedule_into(job, self.common.workers);
     }
 
     /// A worker was woken with each job that became ready.

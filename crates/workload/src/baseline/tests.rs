@@ -76,7 +76,11 @@ fn frames_on_the_machine_at_hand_equal_serial_ones() {
 fn every_reading_runs_every_job() {
     for kind in BaselineKind::ALL {
         for (batched, by_piece) in [(false, true), (true, false), (true, true)] {
-            let reading = BaselineReading { batched, by_piece };
+            let reading = BaselineReading {
+                batched,
+                by_piece,
+                ..BaselineReading::default()
+            };
             for (seed, workers) in [(1, 0), (2, 1), (3, 3), (4, 7)] {
                 let graph = || generated(seed, 60, 40, Nanos(100));
                 let simulated = SimConfig::new(seed);
@@ -202,6 +206,72 @@ fn node(label: &str, pieces: u32, deps: &[u32]) -> Node {
     }
 }
 
+/// Goal: jobs that jobs schedule are all run, each after the one that schedules it; no wake-up is lost and no
+/// frame runs into the next, in any order of steps. Method: trees of every number of children, on simulated
+/// threads and at hand; three frames, whose checksums are those of a serial run.
+#[test]
+fn jobs_that_jobs_schedule_are_run() {
+    let ways = [JobsBySystem::ByJobs, JobsBySystem::ByJobsToMain];
+    for (kind, scheduled) in BaselineKind::ALL
+        .into_iter()
+        .flat_map(|kind| ways.map(|way| (kind, way)))
+    {
+        let reading = BaselineReading {
+            scheduled,
+            ..BaselineReading::default()
+        };
+        for seed in 0..150 {
+            let (children, workers) = (1 + seed as u32 % 5, seed as usize % 4);
+            let tree = || JobGraph::tree(24, children, Nanos(seed % 2 * 300)).unwrap();
+            for order in ORDERS {
+                let config = SimConfig::new(seed)
+                    .with_order(order)
+                    .with_spurious(seed % 3 == 0);
+                let report = Sim::run(config, |sim| {
+                    let scene =
+                        BaselineScene::with(reading, kind, tree(), sim, workers, Busy::NONE);
+                    let mut scene = scene.unwrap();
+                    for _ in 0..3 {
+                        scene.run();
+                        scene.verify().unwrap();
+                    }
+                });
+                report.expect_finished();
+            }
+            if seed < 8 {
+                let scene = BaselineScene::with(reading, kind, tree(), Os, workers, Busy::NONE);
+                let mut scene = scene.unwrap();
+                for _ in 0..20 {
+                    scene.run();
+                    scene.verify().unwrap();
+                }
+            }
+        }
+    }
+}
+
+/// Goal: in 2022.2 a worker's jobs go into its own queue, or into the main thread's if it is asked for.
+/// Method: the job system without threads: worker 1 runs the root of a tree.
+#[test]
+fn a_worker_schedules_into_its_own_queue() {
+    let queues = |scheduled| {
+        let graph = JobGraph::tree(3, 2, Nanos::ZERO).unwrap();
+        let bodies = Arc::new(Bodies::new(graph, Busy::NONE));
+        let system = Stealing::new(Common::new(Os, bodies, 2, scheduled), false);
+        system.begin(1);
+        system.schedule(0);
+        assert_eq!(
+            system.full(),
+            [false, false, true],
+            "the root is the main thread's"
+        );
+        assert!(system.step(1, &mut false));
+        system.full()
+    };
+    assert_eq!(queues(JobsBySystem::ByJobs), [false, true, false]);
+    assert_eq!(queues(JobsBySystem::ByJobsToMain), [false, false, true]);
+}
+
 /// Goal: jobs that are not ready never hide for ever the jobs that they wait for. Method: one slow parallel
 /// job and more jobs behind it than there are workers, so that the stack fills up with them, above its
 /// pieces.
@@ -266,7 +336,7 @@ fn the_main_thread_signals_as_the_source_says() {
     let graph = JobGraph::new(About::default(), jobs, vec![]).unwrap();
     let common = || {
         let bodies = Arc::new(Bodies::new(graph.clone(), Busy::NONE));
-        Common::new(Os, bodies, 4)
+        Common::new(Os, bodies, 4, JobsBySystem::ByMain)
     };
     let signals = |system: &dyn Baseline, semaphore: &Semaphore<Os>| {
         system.begin(1);
@@ -323,10 +393,12 @@ fn schedule_only(kind: BaselineKind, seed: u64, sim: &Sim) {
     };
     let bodies = Arc::new(Bodies::new(generator.generate().unwrap(), Busy::NONE));
     let workers = 1 + (seed % 3) as usize;
-    let common = Common::new(sim.clone(), Arc::clone(&bodies), workers);
+    let by_main = JobsBySystem::ByMain;
+    let common = Common::new(sim.clone(), Arc::clone(&bodies), workers, by_main);
     let reading = BaselineReading {
         batched: false,
         by_piece: seed.is_multiple_of(2),
+        scheduled: by_main,
     };
     let system = system(kind, reading, common);
     let start = |worker: usize| {

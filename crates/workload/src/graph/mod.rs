@@ -17,6 +17,7 @@ mod library;
 mod load;
 mod measure;
 mod run;
+mod tree;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -32,6 +33,7 @@ pub use library::{library, named};
 pub use load::MAX_FILE;
 pub use measure::Measure;
 pub use run::{GraphScene, Labels};
+pub use tree::TreeScene;
 
 /// The most jobs of a graph. With them a frame stays far below the job system's own limit.
 pub const MAX_JOBS: usize = 1 << 16;

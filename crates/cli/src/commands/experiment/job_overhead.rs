@@ -3,6 +3,7 @@
 mod batches;
 mod energy;
 mod here;
+mod nested;
 mod readings;
 mod scaling;
 mod shares;
@@ -39,8 +40,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             17th on, and the longest way through the graph; what a job system falls short of it is the \
             price of its jobs and of its order. Then the article's loop that adds with \
             compare-and-swap, against fetch_add and a sum for each thread; how many wake-ups are sent \
-            and found nothing to do; what waking costs the main thread, with batches and without, and one \
-            wake-up drawn; where the time of the threads goes; and \
+            and found nothing to do; what waking costs the main thread, with batches and without; jobs that \
+            schedule jobs, as a tree; one wake-up drawn; where the time of the threads goes; and \
             what threads that spin instead of sleeping cost a phone, as modelled. On this machine the \
             first part, with 0 to 8 workers.",
     machine: "ryzen-3950x, galaxy-s22-snapdragon",
@@ -126,6 +127,12 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
         ExperimentPart {
             run: signals::simulated,
             values: signals::VALUES,
+            seeds: 0,
+            is_varied_quickly: false,
+        },
+        ExperimentPart {
+            run: nested::simulated,
+            values: nested::VALUES,
             seeds: 0,
             is_varied_quickly: false,
         },

@@ -3,7 +3,7 @@
 use console::Failure;
 use event::Nanos;
 use measure::Spread;
-use workload::baseline::BaselineReading;
+use workload::baseline::{BaselineReading, JobsBySystem};
 
 use super::scaling::{ALL_CPUS, CHAINED, NEW, OLD, ScalingTrial};
 use super::subject::{INSTRUCTIONS, LINES, MACHINE, SystemUnderTest};
@@ -27,14 +27,15 @@ struct ReadSystem {
 const AS_CHOSEN: BaselineReading = BaselineReading {
     batched: false,
     by_piece: false,
+    scheduled: JobsBySystem::ByMain,
 };
 const BATCHED: BaselineReading = BaselineReading {
     batched: true,
-    by_piece: false,
+    ..AS_CHOSEN
 };
 const BY_PIECE: BaselineReading = BaselineReading {
-    batched: false,
     by_piece: true,
+    ..AS_CHOSEN
 };
 
 const SYSTEMS: [ReadSystem; 7] = {

@@ -188,7 +188,7 @@ impl SignalTrial {
                 SystemUnderTest::Baseline(kind) => {
                     let reading = BaselineReading {
                         batched: self.batched,
-                        by_piece: false,
+                        ..BaselineReading::default()
                     };
                     by_baseline(&sim, (kind, reading), workers, graph, rounds)
                 }

@@ -7,7 +7,7 @@ use event::Nanos;
 use paceline::{Builder, WaitPolicy};
 use platform::Polling;
 use sim::Machine;
-use workload::baseline::{BaselineKind, BaselineReading, BaselineScene};
+use workload::baseline::{BaselineKind, BaselineReading, BaselineScene, JobsBySystem};
 use workload::busy::Busy;
 use workload::graph::{Generator, GraphScene, JobGraph, Labels};
 use workload::{Scene, Unwatched};
@@ -111,6 +111,7 @@ pub(super) fn reading(effort: &Effort) -> BaselineReading {
     BaselineReading {
         batched: effort.way(&BATCHES) == 1,
         by_piece: effort.way(&ENTRIES) == 1,
+        scheduled: JobsBySystem::ByMain,
     }
 }
 
