@@ -1,6 +1,6 @@
 //! Goal: lanes with a share get that much of the workers' time as long as all have work, whatever the lengths
 //! of their jobs; a lane without work leaves its time to the others and saves nothing; a wait does not wait
-//! for a share.
+//! for a share; a lane with a limit, too, never has more workers.
 //!
 //! Method: workers of a simulated machine, with jobs that follow on each other for ever in each lane. The
 //! work that the bodies have done is counted, by themselves.
@@ -145,6 +145,123 @@ fn what_a_lane_leaves_is_gone() {
         expect_parts(&parts(&flows, &before), &[0.0, 10.0, 70.0, 20.0]);
     });
     report.expect_finished();
+}
+
+/// How many jobs run at a time, and how many ever did.
+#[derive(Default)]
+struct Crowd {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Crowd {
+    fn count<R>(&self, run: impl FnOnce() -> R) -> R {
+        let now = self.now.fetch_add(1, Relaxed) + 1;
+        self.most.fetch_max(now, Relaxed);
+        let result = run();
+        self.now.fetch_sub(1, Relaxed);
+        result
+    }
+}
+
+/// Goal: a lane with a share and a limit has its share of the work, and never more workers than its limit. If
+/// its limit keeps it below its share it has what these workers can do, and the others have the rest; if
+/// nothing else has work, too. Method: flows in three lanes on four workers. One lane wants less than its
+/// limit allows, one wants half of the time and may have one worker. Then they alone.
+#[test]
+fn a_lane_may_have_a_share_and_a_limit() {
+    each_seed("shares::a_lane_may_have_a_share_and_a_limit", 4, |seed| {
+        let report = Sim::run(quiet(seed ^ 0x54a2_2000), |sim| {
+            let builder = Builder::with_platform(sim.clone()).workers(4);
+            let builder = builder.shares(&[50, 20]).shares_at_most(&[1, 2]);
+            let js = builder.build().unwrap();
+            let crowds: [Arc<Crowd>; 2] = Default::default();
+            let lengths = [5, 13, 30].map(Nanos::from_micros);
+            let normal = begin(&js, Lane::Normal, &lengths);
+            let limited = [Lane::Share1, Lane::Share2];
+            let limited = limited.into_iter().zip(&crowds).map(|(lane, crowd)| {
+                let of = Arc::new(Flow::default());
+                for number in 0..AT_A_TIME {
+                    crowded_flow(&js, lane, &of, crowd, lengths[number % 3]);
+                }
+                of
+            });
+            let mut flows: Vec<_> = limited.collect();
+            flows.push(normal.clone());
+            let flows = Flows(flows);
+            sim.sleep_until(sim.time() + Nanos::from_millis(4));
+            let before = done(&flows);
+            sim.sleep_until(sim.time() + Nanos::from_millis(200));
+            // Half of the time would be two workers, and it may have one. The others have the rest in
+            // proportion to their shares, which are 20 and 30.
+            expect_parts(&parts(&flows, &before), &[25.0, 30.0, 45.0]);
+
+            normal.ends.store(true, Relaxed);
+            sim.sleep_until(sim.time() + Nanos::from_millis(4));
+            let before = done(&flows);
+            sim.sleep_until(sim.time() + Nanos::from_millis(100));
+            let work = |lane: usize| (done(&flows)[lane] - before[lane]) as f64 / 100e6;
+            assert!((work(0) - 1.0).abs() < 0.05, "{} workers", work(0));
+            assert!((work(1) - 2.0).abs() < 0.1, "{} workers", work(1));
+            let most = crowds.each_ref().map(|crowd| crowd.most.load(Relaxed));
+            assert_eq!(most, [1, 2], "at a time");
+        });
+        report.expect_finished();
+    });
+}
+
+/// A job of this lane, counted, and another one after it, and so on.
+fn crowded_flow(
+    js: &JobSystem<Sim>,
+    lane: Lane,
+    of: &Arc<Flow>,
+    crowd: &Arc<Crowd>,
+    length: Nanos,
+) {
+    fn body(cx: &Context<'_, Sim>, of: Arc<Flow>, crowd: Arc<Crowd>, length: Nanos) {
+        crowd.count(|| cx.work(length));
+        of.done.fetch_add(length.0, Relaxed);
+        if !of.ends.load(Relaxed) {
+            cx.schedule(move |cx| body(cx, of, crowd, length));
+        }
+    }
+    let (of, crowd) = (of.clone(), crowd.clone());
+    let job = js.job("limited").lane(lane);
+    job.schedule(move |cx| body(cx, of, crowd, length));
+}
+
+/// Goal: jobs of a limited lane that wait for each other do not use up its places: one that rests leaves its
+/// own, in waits and in `blocking`. Method: a limit of one; a job that waits for an event which another job
+/// of the lane completes, by each kind of rest. If the place were not left, the program would hang.
+#[test]
+fn a_job_that_rests_leaves_its_place() {
+    each_seed("shares::a_job_that_rests_leaves_its_place", 200, |seed| {
+        let mut random = Random::new(seed ^ 0x54a2_3000);
+        let (workers, blocks) = (2 + random.below(3), random.chance(50));
+        let report = Sim::run(delays(seed), move |sim| {
+            let builder = Builder::with_platform(sim.clone()).workers(workers);
+            let builder = builder.shares(&[30, 20]).shares_at_most(&[1]);
+            let js = Arc::new(builder.build().unwrap());
+            for _ in 0..3 {
+                let (event, inner) = (js.event("event"), js.clone());
+                let awaited = event.id();
+                let waits = js.job("waits").lane(Lane::Share1).schedule(move |cx| {
+                    if blocks {
+                        cx.blocking(|| inner.wait(awaited));
+                    } else {
+                        cx.wait(awaited);
+                    }
+                });
+                let completes = js.job("completes").lane(Lane::Share1);
+                completes.schedule(move |_| event.complete());
+                // Not by a wait, which would take it out of the lane.
+                while !js.is_done(waits) {
+                    sim.sleep_until(sim.time() + Nanos::from_micros(100));
+                }
+            }
+        });
+        report.expect_finished();
+    });
 }
 
 /// Goal: jobs that a job of a lane with a share makes are charged to that lane: loops and scopes. Method: the
@@ -296,6 +413,9 @@ fn nothing_is_forgotten_beside_the_lanes() {
             let counted = ran.clone();
             let report = Sim::run(delays(seed), move |sim| {
                 let builder = Builder::with_platform(sim.clone()).workers(workers);
+                let limits: Vec<usize> =
+                    (0..random.below(6)).map(|_| 1 + random.below(3)).collect();
+                let builder = builder.shares_at_most(&limits);
                 let js = Arc::new(builder.shares(&[40, 1, 10, 5, 3]).build().unwrap());
                 let mut ids = Vec::new();
                 for number in 0..jobs {
@@ -349,6 +469,22 @@ fn wrong_shares_are_refused() {
     assert_eq!(
         refused(&[60, 40]),
         "the sum of the shares (percent) must be between 0 and 99, not 100"
+    );
+    let refused = |workers: &[usize]| {
+        let builder = Builder::new().shares_at_most(workers).shares(&[10]);
+        builder.build().err().unwrap().to_string()
+    };
+    assert_eq!(
+        refused(&[1, 2, 3, 4, 5, 6]),
+        "the number of limits must be between 0 and 5, not 6"
+    );
+    assert_eq!(
+        refused(&[2, 0]),
+        "shares_at_most must be between 1 and 1024, not 0"
+    );
+    assert_eq!(
+        refused(&[1025]),
+        "shares_at_most must be between 1 and 1024, not 1025"
     );
     let js = Builder::new().workers(0).shares(&[60]);
     let js = js.build().unwrap();

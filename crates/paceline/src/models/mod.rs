@@ -17,6 +17,7 @@
 //! its model. `--nocapture` shows how many executions each model took.
 
 mod built;
+mod caps;
 mod deque;
 mod ending;
 mod futures;
@@ -62,7 +63,7 @@ use crate::store::{Label, Ticket};
 use crate::work::hints::HintSetting;
 use crate::work::shared::{Parts, Shared};
 use crate::work::thread_slot::ThreadKind;
-use crate::work::{Context, LongWaits, StuckSetting};
+use crate::work::{Context, LongWaits, ShareSetting, StuckSetting};
 
 /// The part of one thread of a model.
 type Part = Box<dyn FnOnce() + Send>;
@@ -180,7 +181,7 @@ fn parts<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) -> 
         spawner: None,
         slow_takes_loops: true,
         background_max: None,
-        shares: [0; 5],
+        shares: [ShareSetting::UNSET; 5],
         long_waits: LongWaits::new(&StuckSetting::default()).expect("nothing is asked for"),
         checks: false,
         hints: HintSetting::default().open(false, 0),

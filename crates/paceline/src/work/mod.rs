@@ -41,6 +41,7 @@ pub use context::Context;
 #[cfg(all(test, not(any(miri, paceline_tsan))))]
 pub(crate) use ending::EndOfSystem;
 pub(crate) use future::{FutureBody, Polled};
+pub(crate) use lanes::ShareSetting;
 pub(crate) use order::MakeOrder;
 pub(crate) use range::{RangeTable, SharedRange};
 pub(crate) use repeat::{OnEnd, Pieces, Repeat, RepeatEnd};

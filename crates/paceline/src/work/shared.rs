@@ -10,7 +10,7 @@ use super::checks::Checks;
 use super::context::Context;
 use super::ending::EndOfSystem;
 use super::hints::Hints;
-use super::lanes::{Lanes, SHARES, Yielded};
+use super::lanes::{Lanes, SHARES, ShareSetting, Yielded};
 use super::range::RangeBlock;
 use super::repeat::late_work::Repeat;
 use super::report::LongWaits;
@@ -104,7 +104,7 @@ pub(crate) struct Parts<P: Platform> {
     pub(crate) spawner: Option<Spawner<P>>,
     pub(crate) slow_takes_loops: bool,
     pub(crate) background_max: Option<u32>,
-    pub(crate) shares: [u8; SHARES],
+    pub(crate) shares: [ShareSetting; SHARES],
     pub(crate) long_waits: LongWaits<P>,
     pub(crate) checks: bool,
     pub(crate) hints: Hints,
@@ -270,6 +270,9 @@ pub(crate) trait ExtraLanes<P: Platform>: Send + Sync {
 
     /// The thread's time is the normal lane's from now on.
     fn work_for_normal_lane(&self, cx: &Context<'_, P>);
+
+    /// The thread, which has a place in a limited lane, rests in the middle of a job, or goes on with it.
+    fn rests(&self, cx: &Context<'_, P>, rests: bool);
 
     /// A frame with this number begins. Returns the earliest deadline of those in flight.
     fn frame_begins(&self, number: u64, deadline: Nanos) -> Option<Nanos>;

@@ -34,6 +34,7 @@ impl<P: Platform> Context<'_, P> {
                 if self.thread.kind == ThreadKind::Spare && self.must_leave() {
                     self.graph().flush_finished();
                     self.announce_what_is_left();
+                    self.works_for_normal_lane();
                     return;
                 }
             }

@@ -3,6 +3,7 @@
 use platform::{Lane, Platform};
 
 use super::Builder;
+use crate::limits::WORKERS_MAX;
 
 impl<P: Platform> Builder<P> {
     /// The number of jobs that may be live (waiting, ready or running) at the same time: from 1 to
@@ -84,7 +85,7 @@ impl<P: Platform> Builder<P> {
     pub fn shares(mut self, percents: &[u8]) -> Self {
         let sum: u64 = percents.iter().map(|&percent| u64::from(percent)).sum();
         let lanes = Lane::SHARES.len();
-        self.wrong = if percents.len() > lanes {
+        let wrong = if percents.len() > lanes {
             let range = (0, lanes as u64);
             Some(("the number of shares", percents.len() as u64, range))
         } else if percents.contains(&0) {
@@ -94,9 +95,48 @@ impl<P: Platform> Builder<P> {
         } else {
             None
         };
-        self.shares = [0; Lane::SHARES.len()];
-        for (share, &percent) in self.shares.iter_mut().zip(percents) {
-            *share = percent;
+        self.wrong = self.wrong.or(wrong);
+        for (lane, share) in self.shares.iter_mut().enumerate() {
+            *share = share.of(percents.get(lane).copied().unwrap_or(0));
+        }
+        self
+    }
+
+    /// The most workers that run jobs of the lanes [`Share1`](platform::Lane::Share1), `Share2` and so on at
+    /// a time: each from 1 to [`WORKERS_MAX`](crate::WORKERS_MAX). Where nothing is said all may.
+    ///
+    /// A [share](Builder::shares) is a part of the time over a while. It keeps no worker free for the moment
+    /// in which a frame comes: a job that has begun cannot be interrupted, and where nothing else is ready
+    /// all workers run such jobs. With a limit, some never do. A lane that its limit keeps below its share
+    /// leaves the rest to the others. As for [the background](Builder::background_at_most), a wait for such a
+    /// job is not held up by the limit, and a worker that rests in a wait, or in
+    /// [`blocking`](crate::Context::blocking), does not count.
+    ///
+    /// A worker that begins with the lane, and one that leaves it for another one, pays for a
+    /// read-modify-write; the latter for a fence, too.
+    ///
+    /// ```
+    /// use paceline::Lane;
+    /// let builder = paceline::Builder::new().workers(4);
+    /// // A quarter of the time of all workers, and never more than two of them.
+    /// let js = builder.shares(&[25]).shares_at_most(&[2]).build().unwrap();
+    /// js.wait(js.job("stream a tile").lane(Lane::Share1).schedule(|_| ()));
+    /// ```
+    ///
+    /// [`build`](Builder::build) fails if there are more than five, or if one is out of its range.
+    pub fn shares_at_most(mut self, workers: &[usize]) -> Self {
+        let lanes = Lane::SHARES.len();
+        let is_wrong = |&&workers: &&usize| workers == 0 || workers > WORKERS_MAX;
+        let wrong = if workers.len() > lanes {
+            let range = (0, lanes as u64);
+            Some(("the number of limits", workers.len() as u64, range))
+        } else {
+            let wrong = workers.iter().find(is_wrong);
+            wrong.map(|&workers| ("shares_at_most", workers as u64, (1, WORKERS_MAX as u64)))
+        };
+        self.wrong = self.wrong.or(wrong);
+        for (lane, share) in self.shares.iter_mut().enumerate() {
+            *share = share.at_most(workers.get(lane).map_or(0, |&workers| workers as u16));
         }
         self
     }

@@ -36,7 +36,7 @@ use crate::policy::{SpinPolicy, Tuning, WaitPolicy, WaitRule};
 use crate::queues::deque::RING_MAX;
 use crate::work::hints::HintSetting;
 use crate::work::shared::{Parts, Shared};
-use crate::work::{LongWaits, MakeOrder, Spawner, StuckSetting};
+use crate::work::{LongWaits, MakeOrder, ShareSetting, Spawner, StuckSetting};
 
 /// Settings of a job system; every one has a default.
 ///
@@ -64,7 +64,7 @@ pub struct Builder<P: Platform = Os> {
     max_threads: usize,
     max_spares: usize,
     background_max: Option<usize>,
-    shares: [u8; Lane::SHARES.len()],
+    shares: [ShareSetting; Lane::SHARES.len()],
     /// A setting that was out of its range, the value, and the range.
     wrong: Option<(&'static str, u64, (u64, u64))>,
     queue_capacity: usize,
@@ -154,7 +154,7 @@ impl<P: Platform> Builder<P> {
             max_threads: 256,
             max_spares: SPARES,
             background_max: None,
-            shares: [0; Lane::SHARES.len()],
+            shares: [ShareSetting::UNSET; Lane::SHARES.len()],
             wrong: None,
             queue_capacity: RING_MAX,
             stack_bytes: None,

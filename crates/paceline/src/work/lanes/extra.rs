@@ -58,7 +58,7 @@ impl<P: Platform> ExtraLanes<P> for Extra<P> {
     }
 
     fn has_work(&self) -> bool {
-        !self.ranked.is_empty() || !self.side.is_empty()
+        !self.ranked.is_empty() || self.side.has_work()
     }
 
     fn len(&self) -> usize {
@@ -72,7 +72,7 @@ impl<P: Platform> ExtraLanes<P> for Extra<P> {
     fn next(&self, cx: &Context<'_, P>) -> Option<Ticket> {
         let ticket = self
             .take_ahead(cx)
-            .or_else(|| self.side.take_due(cx))
+            .or_else(|| self.side.take_due(cx, !self.ranked.is_empty()))
             .or_else(|| self.take_ranked(cx))?;
         // Guests announce all tickets they make.
         if cx.thread.kind != ThreadKind::Guest {
@@ -133,8 +133,7 @@ impl<P: Platform> ExtraLanes<P> for Extra<P> {
 
     fn enqueue(&self, cx: &Context<'_, P>, lane: LaneFlags, job: Ticket, queue: Queue) {
         let Some(tag) = lane.tag() else {
-            self.side.push(lane, job);
-            return cx.announce_one(job);
+            return self.side.push(cx, lane, job);
         };
         let deadline = self.frames.deadline_in(tag);
         let key = key_of_deadline(deadline);
@@ -165,6 +164,10 @@ impl<P: Platform> ExtraLanes<P> for Extra<P> {
 
     fn work_for_normal_lane(&self, cx: &Context<'_, P>) {
         self.side.work_for_normal_lane(cx);
+    }
+
+    fn rests(&self, cx: &Context<'_, P>, rests: bool) {
+        self.side.rests(cx, rests);
     }
 
     fn frame_begins(&self, number: u64, deadline: Nanos) -> Option<Nanos> {

@@ -7,7 +7,7 @@
 //! | normal, with a rank | a queue that all threads share (`ranks.rs`) | greatest rank first |
 //! | normal | the deques, the inboxes and the injector | as `worker.rs` says |
 //! | normal, of a later frame (`in_flight.rs`) | a side lane (`side.rs`) | after all normal ones |
-//! | with a share | a side lane each (`shares.rs`) | by the time that each lane has used |
+//! | with a share | a side lane each (`shares.rs`, `caps.rs`) | by the time that each lane has used |
 //! | background | the backlog, which all threads share | after all else, and now and then (`slow`) |
 //!
 //! A job is made in the lane that its description says, or in that of the job that makes it. A wait raises
@@ -38,6 +38,7 @@
 //!
 //! `models/lanes.rs` has it under loom, with each of the fences and looks left out.
 
+mod caps;
 mod extra;
 mod in_flight;
 mod places;
@@ -56,7 +57,7 @@ use super::thread_slot::ThreadKind;
 use crate::queues::Queue;
 use crate::store::{LaneFlags, Slot, Ticket};
 
-pub(crate) use shares::{SHARES, ShareLocal};
+pub(crate) use shares::{SHARES, ShareLocal, ShareSetting};
 pub(crate) use state::{BackgroundPlace, Lanes};
 pub(crate) use yielders::Yielded;
 

@@ -102,26 +102,52 @@ impl<P: Platform> Context<'_, P> {
         result
     }
 
-    /// Rests in the middle of whatever runs here. Meanwhile its place, if it has one, is free.
+    /// Rests in the middle of whatever runs here. Meanwhile its place, if it has one, is free: that among
+    /// those that run background jobs, or that in a lane with a share.
     pub(crate) fn rest_without_place<R>(&self, rest: impl FnOnce() -> R) -> R {
         /// Takes the place back, also during an unwind.
-        struct Vacated<'c, 'a, P: Platform>(&'c Context<'a, P>);
+        struct Vacated<'c, 'a, P: Platform>(&'c Context<'a, P>, BackgroundPlace);
         impl<P: Platform> Drop for Vacated<'_, '_, P> {
             fn drop(&mut self) {
-                self.0.shared.lanes.take_place_back();
-                self.0.own(|own| own.place = BackgroundPlace::Held);
+                self.0.goes_on_in_place(self.1);
             }
         }
-        if self.own(|own| own.place != BackgroundPlace::Held) {
+        let place = self.own(|own| own.place);
+        if !matches!(place, BackgroundPlace::Held | BackgroundPlace::InShare) {
             return rest();
         }
-        self.own(|own| own.place = BackgroundPlace::None);
-        self.leave_place();
-        let _resting = Vacated(self);
+        self.rests_in_place(place);
+        let _resting = Vacated(self, place);
         rest()
     }
 
+    #[cold]
+    fn rests_in_place(&self, place: BackgroundPlace) {
+        if place == BackgroundPlace::InShare {
+            return self.rests_in_share(true);
+        }
+        self.own(|own| own.place = BackgroundPlace::None);
+        self.leave_place();
+    }
+
+    #[cold]
+    fn goes_on_in_place(&self, place: BackgroundPlace) {
+        if place == BackgroundPlace::InShare {
+            return self.rests_in_share(false);
+        }
+        self.shared.lanes.take_place_back();
+        self.own(|own| own.place = BackgroundPlace::Held);
+    }
+
+    #[inline]
+    fn rests_in_share(&self, rests: bool) {
+        if let Some(extra) = self.extra_lanes() {
+            extra.rests(self, rests);
+        }
+    }
+
     /// Another worker may run background jobs, if there are any.
+    #[inline(never)]
     pub(crate) fn leave_place(&self) {
         self.shared.lanes.leave_place();
         // SeqCst, partner: the fence of a worker that goes to sleep, and of the thread that makes a

@@ -20,11 +20,35 @@ pub(crate) const SHARES: usize = platform::Lane::SHARES.len();
 /// The number of the normal lane among those with accounts.
 pub(super) const NORMAL: usize = 0;
 /// No lane: the thread has found nothing to do.
-pub(super) const NO_LANE: usize = usize::MAX;
+pub(super) const NO_LANE: usize = u32::MAX as usize;
 /// The percentage of a lane for which none was set.
 const UNSET: u64 = 10;
 /// A thread adds to the account that all threads share when it has used so much time.
 const BATCH: Nanos = Nanos::from_micros(5);
+
+/// What was asked for a lane with a share.
+#[derive(Clone, Copy)]
+pub(crate) struct ShareSetting {
+    /// Its part of the time in percent; 0: not set.
+    pub(super) percent: u8,
+    /// How many workers may work for it at a time; 0: all.
+    pub(super) most: u16,
+}
+
+impl ShareSetting {
+    pub(crate) const UNSET: ShareSetting = ShareSetting {
+        percent: 0,
+        most: 0,
+    };
+
+    pub(crate) fn of(self, percent: u8) -> ShareSetting {
+        ShareSetting { percent, ..self }
+    }
+
+    pub(crate) fn at_most(self, most: u16) -> ShareSetting {
+        ShareSetting { most, ..self }
+    }
+}
 
 /// The accounts of the lanes with a share and of the normal lane, which has number 0.
 pub(super) struct Shares<M: Memory> {
@@ -41,7 +65,11 @@ pub(super) struct Shares<M: Memory> {
 #[derive(Clone, Copy)]
 pub(crate) struct ShareLocal {
     /// The number of the lane, or [`NO_LANE`].
-    lane: usize,
+    lane: u32,
+    /// The thread has a place in that lane (`caps.rs`).
+    has_place: bool,
+    /// It rests in the middle of a job of that lane, without its place.
+    rests: bool,
     since: Nanos,
     /// The time used that is not in the account yet.
     pending: Nanos,
@@ -50,15 +78,50 @@ pub(crate) struct ShareLocal {
 impl ShareLocal {
     pub(crate) const fn new() -> ShareLocal {
         ShareLocal {
-            lane: NO_LANE,
+            lane: NO_LANE as u32,
+            has_place: false,
+            rests: false,
             since: Nanos::ZERO,
             pending: Nanos::ZERO,
         }
     }
+
+    /// Whether the thread has a place in a lane that is limited.
+    pub(super) fn has_place(&self) -> bool {
+        self.has_place
+    }
+
+    /// Whether it has one in this lane.
+    pub(super) fn has_place_in(&self, lane: usize) -> bool {
+        self.has_place && self.lane == lane as u32
+    }
+
+    /// The thread has taken a place in its lane.
+    pub(super) fn takes_place(&mut self) {
+        // If it rests in the middle of another job of the lane, it goes on with that in this place.
+        (self.has_place, self.rests) = (true, false);
+    }
+
+    /// The thread rests in the middle of a job of its lane, of which this is the number.
+    pub(super) fn vacates(&mut self) -> usize {
+        (self.has_place, self.rests) = (false, true);
+        self.lane as usize
+    }
+
+    /// It goes on with the job. Returns the lane in which it is to have its place back: none if it has taken
+    /// something else meanwhile.
+    pub(super) fn goes_on(&mut self) -> Option<usize> {
+        if !std::mem::replace(&mut self.rests, false) {
+            return None;
+        }
+        self.has_place = true;
+        Some(self.lane as usize)
+    }
 }
 
 impl<M: Memory> Shares<M> {
-    pub(super) fn new(percents: [u8; SHARES]) -> Shares<M> {
+    pub(super) fn new(settings: [ShareSetting; SHARES]) -> Shares<M> {
+        let percents = settings.map(|setting| setting.percent);
         let given: u64 = percents.iter().map(|&percent| u64::from(percent)).sum();
         let percent = |lane: usize| match lane {
             NORMAL => 100 - given.min(99),
@@ -101,7 +164,7 @@ impl<M: Memory> Shares<M> {
     /// The thread looks for a job: the time since its last look was that of the lane it took its last one
     /// from.
     pub(super) fn charge(&self, thread: &mut ShareLocal, now: Nanos) {
-        if thread.lane != NO_LANE {
+        if thread.lane != NO_LANE as u32 {
             thread.pending += now - thread.since;
             if thread.pending >= BATCH {
                 self.settle(thread);
@@ -113,24 +176,34 @@ impl<M: Memory> Shares<M> {
     fn settle(&self, thread: &mut ShareLocal) {
         let pending = std::mem::replace(&mut thread.pending, Nanos::ZERO);
         if pending > Nanos::ZERO {
-            let used = pending.0 * 100 / self.percents[thread.lane];
-            self.accounts[thread.lane].fetch_add(used, Ordering::Relaxed);
+            let lane = thread.lane as usize;
+            let used = pending.0 * 100 / self.percents[lane];
+            self.accounts[lane].fetch_add(used, Ordering::Relaxed);
         }
     }
 
-    /// The thread takes a job of this lane, which has this account.
-    pub(super) fn takes(&self, thread: &mut ShareLocal, lane: usize, account: u64) {
-        self.turn_to(thread, lane);
+    /// The thread takes a job of this lane, which has this account. As [`turn_to`](Shares::turn_to).
+    pub(super) fn takes(&self, thread: &mut ShareLocal, lane: usize, account: u64) -> usize {
         if self.floor.load(Ordering::Relaxed) < account {
             self.floor.fetch_max(account, Ordering::Relaxed);
         }
+        self.turn_to(thread, lane)
     }
 
-    /// The thread works for this lane from now on; [`NO_LANE`]: it is about to rest.
-    pub(super) fn turn_to(&self, thread: &mut ShareLocal, lane: usize) {
-        if thread.lane != lane {
-            self.settle(thread);
-            thread.lane = lane;
+    /// The thread works for this lane from now on; [`NO_LANE`]: it is about to rest. Returns the lane in
+    /// which it leaves a place, or [`NO_LANE`].
+    #[must_use]
+    pub(super) fn turn_to(&self, thread: &mut ShareLocal, lane: usize) -> usize {
+        if thread.lane == lane as u32 {
+            return NO_LANE;
+        }
+        self.settle(thread);
+        let before = std::mem::replace(&mut thread.lane, lane as u32);
+        thread.rests = false;
+        if std::mem::replace(&mut thread.has_place, false) {
+            before as usize
+        } else {
+            NO_LANE
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use platform::{Atomic, Lane, Memory, Ordering, Padded};
 
-use super::shares::SHARES;
+use super::shares::{SHARES, ShareSetting};
 use super::yielders::Yielders;
 use crate::queues::Injector;
 
@@ -14,6 +14,8 @@ pub(crate) enum BackgroundPlace {
     Taken,
     /// It runs a background job.
     Held,
+    /// It works for a lane with a share and a limit (`caps.rs`).
+    InShare,
 }
 
 /// There has been a background job.
@@ -33,8 +35,8 @@ pub(crate) struct Lanes<M: Memory> {
     /// Background jobs that are ready. Every thread that searches asks whether there are any, and nearly
     /// always there are none. So nothing that is written often may lie beside it.
     pub(crate) backlog: Padded<Injector<M>>,
-    /// The percentages of the workers' time of the lanes that have a share; 0: not set.
-    pub(crate) shares: [u8; SHARES],
+    /// What was asked for the lanes that have a share.
+    pub(crate) shares: [ShareSetting; SHARES],
     /// How many workers may run background jobs at a time; [`u32::MAX`]: all.
     background_max: u32,
     /// How many do. Written only if it is limited.
@@ -50,7 +52,7 @@ struct ReadOften<M: Memory> {
 }
 
 impl<M: Memory> Lanes<M> {
-    pub(crate) fn new(background_max: Option<u32>, shares: [u8; SHARES]) -> Lanes<M> {
+    pub(crate) fn new(background_max: Option<u32>, shares: [ShareSetting; SHARES]) -> Lanes<M> {
         Lanes {
             often: Padded(ReadOften {
                 used: M::AtomicU32::new(0),
