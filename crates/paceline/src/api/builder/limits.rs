@@ -42,7 +42,7 @@ impl<P: Platform> Builder<P> {
     }
 
     /// The most workers that run background jobs ([`NewJob::background`](crate::NewJob::background)) at a
-    /// time: from 1 to [`WORKERS_MAX`](crate::WORKERS_MAX). Without this call all may.
+    /// time: from 1 to [`WORKERS_MAX`]. Without this call all may.
     ///
     /// A job that has begun cannot be interrupted. So long background jobs can hold all workers, and a frame
     /// waits until one of them ends. With a limit some workers are always left. A wait for a background job
@@ -103,7 +103,7 @@ impl<P: Platform> Builder<P> {
     }
 
     /// The most workers that run jobs of the lanes [`Share1`](platform::Lane::Share1), `Share2` and so on at
-    /// a time: each from 1 to [`WORKERS_MAX`](crate::WORKERS_MAX). Where nothing is said all may.
+    /// a time: each from 1 to [`WORKERS_MAX`]. Where nothing is said all may.
     ///
     /// A [share](Builder::shares) is a part of the time over a while. It keeps no worker free for the moment
     /// in which a frame comes: a job that has begun cannot be interrupted, and where nothing else is ready
