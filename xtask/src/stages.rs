@@ -298,15 +298,14 @@ pub(crate) const STAGES: &[Stage] = &[
     },
     Stage {
         name: "clients",
-        purpose: "rayon-core's own tests on the package in its place; Box2D's worlds end the same",
+        purpose: "rayon-core's own tests on the package in its place; Box2D's worlds and Bevy's end the same",
         switch: Switch::On,
         needs: &["rustfmt"],
         counts_tests: false,
         silence_minutes: 15,
         beside: false,
         steps: &[
-            run("cargo fmt --manifest-path clients/rayon-core/Cargo.toml --check -- --color=never"),
-            run("cargo fmt --manifest-path clients/rayon-demo/Cargo.toml --check -- --color=never"),
+            call("cargo fmt --check, in each package", clients::formatted),
             call("cargo xtask clients --smoke", clients::stage),
         ],
     },

@@ -4,7 +4,9 @@
 //! Their own tests run on `clients/rayon-core`, unmodified. Then programs in rayon's words run on rayon's own
 //! core and on ours, in turns. Box2D is compiled as a package ships it, and steps worlds on its own scheduler
 //! and on ours; its older version's tests, which are for enkiTS, run on the header with enkiTS's names.
+//! Apps of Bevy's without a window run on Bevy's own tasks and on `clients/bevy-tasks`.
 
+mod bevy;
 mod box2d;
 mod c;
 mod demo;
@@ -19,6 +21,7 @@ use clap::{Args, ValueEnum};
 
 use crate::context::Context;
 use crate::counts::Counts;
+use crate::process;
 
 /// How long a command may be silent: rayon's tests take minutes to compile.
 const SILENCE: Duration = Duration::from_secs(15 * 60);
@@ -29,7 +32,7 @@ const SILENCE: Duration = Duration::from_secs(15 * 60);
 Figures count on a quiet machine only; the last line says what the machine was doing. What is fetched stays \
 below the target folder, and is not fetched again.")]
 pub(crate) struct Options {
-    /// Only rayon-core's own tests, and whether worlds end the same: four minutes
+    /// Only rayon-core's own tests, and whether worlds end the same: six minutes
     #[arg(long)]
     smoke: bool,
     /// One client alone
@@ -51,6 +54,7 @@ enum Client {
     Rayon,
     Box2d,
     Enkits,
+    Bevy,
 }
 
 impl Options {
@@ -83,6 +87,10 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> 
     if wants_rayon && !options.smoke {
         tested.push(rayon::own_tests(context)?);
     }
+    if options.wants(Client::Bevy) {
+        tested.push(bevy::own_tests(context)?);
+        tested.push(demo::BEVY.check(context)?);
+    }
     println!("{:<14} tests", "client");
     for Tested { client, counts } in &tested {
         println!("{client:<14} {counts}");
@@ -96,11 +104,34 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> 
         let blocks = options.rounds * BLOCKS_A_ROUND;
         is_well &= box2d::measure(context, &scenes, (blocks, options.steps))?;
     }
-    if wants_rayon {
-        println!();
-        is_well &= demo::run(context, options.steps, options.rounds)?;
+    for (client, demo) in [(Client::Rayon, &demo::RAYON), (Client::Bevy, &demo::BEVY)] {
+        if options.wants(client) {
+            println!();
+            is_well &= demo.measure(context, options.steps, options.rounds)?;
+        }
     }
     Ok(is_well)
+}
+
+/// The packages in `clients`, each a workspace of its own.
+const PACKAGES: [&str; 4] = ["rayon-core", "rayon-demo", "bevy-tasks", "bevy-demo"];
+
+/// Whether they are formatted.
+pub(crate) fn formatted(context: &Context) -> Result<String, String> {
+    for package in PACKAGES {
+        let mut command = context.command("cargo");
+        let manifest = context
+            .root
+            .join("clients")
+            .join(package)
+            .join("Cargo.toml");
+        command
+            .args(["fmt", "--check", "--manifest-path"])
+            .arg(manifest);
+        command.args(["--", "--color=never"]);
+        process::done(command, SILENCE, "cargo fmt")?;
+    }
+    Ok(String::new())
 }
 
 /// The stage of `cargo xtask test`.
@@ -110,6 +141,8 @@ pub(crate) fn stage(context: &Context) -> Result<String, String> {
         box2d::check(context, &scenes)?,
         enkits::tests(context)?,
         rayon::core_tests(context, false)?,
+        bevy::own_tests(context)?,
+        demo::BEVY.check(context)?,
     ];
     let texts = tested
         .iter()

@@ -51,7 +51,7 @@ pub(super) fn core_tests(context: &Context, all: bool) -> Result<Tested, String>
     let package = package.replace("../../crates/paceline", &paceline.display().to_string());
     let manifest = format!("{package}[dev-dependencies]\n{TEST_NEEDS}{PROFILE}");
     write(&ours.join("Cargo.toml"), &manifest)?;
-    test(context, &ours, "rayon-core", all)
+    test(context, &ours, "rayon-core", all, &[])
 }
 
 /// rayon's tests: its manifest is told that it is in no workspace, and what to put in the place of its core.
@@ -62,17 +62,19 @@ pub(super) fn own_tests(context: &Context) -> Result<Tested, String> {
         "\n[workspace]\n{PROFILE}\n[patch.crates-io]\nrayon-core = {{ path = {patch:?} }}\n"
     );
     append(&ours.join("Cargo.toml"), &more)?;
-    test(context, &ours, "rayon", true)
+    test(context, &ours, "rayon", true, &[])
 }
 
-fn test(
+/// Runs the tests of a package.
+pub(super) fn test(
     context: &Context,
     package: &Path,
     client: &'static str,
     all: bool,
+    features: &[&str],
 ) -> Result<Tested, String> {
     let mut command = context.command("cargo");
-    command.args(["test", "--no-fail-fast"]);
+    command.args(["test", "--no-fail-fast", "--features", &features.join(",")]);
     if !all {
         command.args(["--lib", "--tests"]);
     }
