@@ -84,7 +84,8 @@ impl<T> Spawned<T> {
             for task in tasks {
                 match task.await {
                     Some(Ok(output)) => outputs.push(output),
-                    Some(Err(payload)) => panic = panic.or(Some(payload)),
+                    Some(Err(payload)) if panic.is_none() => panic = Some(payload),
+                    Some(Err(payload)) => discard(payload),
                     // It was dropped with its queue, unfinished.
                     None => {
                         panic = panic.or_else(|| Some(Box::new("a task of a scope was dropped")))
@@ -102,7 +103,7 @@ impl<T> Spawned<T> {
                 return;
             }
             for task in tasks {
-                _ = task.cancel().await;
+                discard(task.cancel().await);
             }
         }
     }
@@ -146,9 +147,19 @@ where
     }
     let (outputs, panic) = drive(job_system(), or(spawned.outputs(), beside(own, external)));
     mem::forget(guard);
-    match panic {
-        Some(payload) => resume_unwind(payload),
-        None => outputs,
+    let Some(payload) = panic else {
+        return outputs;
+    };
+    for output in outputs {
+        discard(output);
+    }
+    resume_unwind(payload)
+}
+
+/// Drops what a future has left, which may panic: one panic is told already.
+fn discard<T>(left: T) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(left))) {
+        mem::forget(payload);
     }
 }
 

@@ -112,6 +112,48 @@ fn panics_come_out() {
     assert_eq!(Arc::strong_count(&held), 1);
 }
 
+/// Panics when it is dropped.
+struct Fails;
+
+impl Drop for Fails {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            panic!("drop");
+        }
+    }
+}
+
+/// Goal: what futures leave behind may panic when it is dropped, and the first panic comes out all the same.
+/// Method: outputs and payloads that do, in a scope whose function panics, and in one of which futures do.
+#[test]
+fn drops_may_panic() {
+    let pool = TaskPool::new();
+    let message = |scope: Box<dyn std::any::Any + Send>| scope.downcast_ref::<&str>().copied();
+    let of_call = catch_unwind(AssertUnwindSafe(|| {
+        let outputs = pool.scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(async { Fails });
+            }
+            // Some are over by then.
+            thread::sleep(Duration::from_millis(5));
+            std::panic::resume_unwind(Box::new("call"));
+        });
+        std::mem::forget(outputs);
+    }));
+    assert_eq!(message(of_call.unwrap_err()), Some("call"));
+    let of_futures = catch_unwind(AssertUnwindSafe(|| {
+        let outputs = pool.scope(|scope| {
+            scope.spawn(async { std::panic::resume_unwind(Box::new("first")) });
+            for _ in 0..4 {
+                scope.spawn(async { std::panic::resume_unwind(Box::new(Fails)) });
+                scope.spawn(async { Fails });
+            }
+        });
+        std::mem::forget(outputs);
+    }));
+    assert_eq!(message(of_futures.unwrap_err()), Some("first"));
+}
+
 /// Goal: a future for another thread's executor runs there, while that thread ticks it. Method: a scope on a
 /// thread beside; the executor's thread ticks until it is told.
 #[test]

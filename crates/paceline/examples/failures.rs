@@ -1,4 +1,5 @@
 //! What goes wrong is reported where somebody waits, by name, and nothing hangs.
+#![forbid(unsafe_code)]
 use paceline::{JobSystem, WaitError};
 
 fn main() {

@@ -1,4 +1,5 @@
 //! A frame: jobs with dependencies, a wait that helps, a deadline.
+#![forbid(unsafe_code)]
 use std::time::Duration;
 
 use paceline::{JobId, JobSystem};

@@ -1,4 +1,5 @@
 //! A trace of the program's own: jobs, frames, a span and a counter in one file.
+#![forbid(unsafe_code)]
 use std::time::Duration;
 
 use paceline::{JobSystem, TraceError};
