@@ -16,8 +16,26 @@ use crate::pool::TaskPool;
 use crate::system::job_system;
 use crate::thread_executor::ThreadExecutor;
 
-/// The output of a future, or its panic.
-type Caught<T> = Result<T, Box<dyn Any + Send>>;
+/// The output of a future, or its panic. Wherever it is dropped untaken, in the queue of another thread or in
+/// a worker, a panic of its own drop goes no further: one panic is told already.
+#[derive(Debug)]
+struct Caught<T>(Option<Result<T, Box<dyn Any + Send>>>);
+
+impl<T> Caught<T> {
+    async fn of(future: impl Future<Output = T>) -> Caught<T> {
+        Caught(Some(AssertUnwindSafe(future).catch_unwind().await))
+    }
+
+    fn take(mut self) -> Option<Result<T, Box<dyn Any + Send>>> {
+        self.0.take()
+    }
+}
+
+impl<T> Drop for Caught<T> {
+    fn drop(&mut self) {
+        discard(self.0.take());
+    }
+}
 
 /// Where futures of a scope are spawned; from [`TaskPool::scope`].
 #[derive(Debug)]
@@ -37,7 +55,7 @@ impl<'scope, T: Send + 'scope> Scope<'scope, '_, T> {
     /// Runs a future on any thread.
     pub fn spawn<F: Future<Output = T> + 'scope + Send>(&self, future: F) {
         let builder = async_task::Builder::new();
-        let future = AssertUnwindSafe(future).catch_unwind();
+        let future = Caught::of(future);
         // SAFETY: the future and its output are dropped before 'scope ends: `in_scope` waits for all that was
         // spawned, or cancels it and waits for that, before it returns. The waker is `Send`, `Sync` and
         // 'static as the schedule function is.
@@ -49,13 +67,13 @@ impl<'scope, T: Send + 'scope> Scope<'scope, '_, T> {
 
     /// Runs a future on the thread that called `scope`.
     pub fn spawn_on_scope<F: Future<Output = T> + 'scope + Send>(&self, future: F) {
-        let future = AssertUnwindSafe(future).catch_unwind();
+        let future = Caught::of(future);
         self.spawned.push(self.own.spawn(future));
     }
 
     /// Runs a future on the thread of the executor that `scope_with_executor` was given.
     pub fn spawn_on_external<F: Future<Output = T> + 'scope + Send>(&self, future: F) {
-        let future = AssertUnwindSafe(future).catch_unwind();
+        let future = Caught::of(future);
         self.spawned.push(self.external.spawn(future));
     }
 }
@@ -82,7 +100,7 @@ impl<T> Spawned<T> {
                 return (outputs, panic);
             }
             for task in tasks {
-                match task.await {
+                match task.await.and_then(Caught::take) {
                     Some(Ok(output)) => outputs.push(output),
                     Some(Err(payload)) if panic.is_none() => panic = Some(payload),
                     Some(Err(payload)) => discard(payload),
@@ -103,7 +121,7 @@ impl<T> Spawned<T> {
                 return;
             }
             for task in tasks {
-                discard(task.cancel().await);
+                drop(task.cancel().await);
             }
         }
     }
@@ -156,7 +174,7 @@ where
     resume_unwind(payload)
 }
 
-/// Drops what a future has left, which may panic: one panic is told already.
+/// Drops what may panic when it is dropped.
 fn discard<T>(left: T) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(left))) {
         mem::forget(payload);
