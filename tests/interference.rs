@@ -75,6 +75,9 @@ impl Run {
 
 /// Those of each verdict about decisions that hang on single frames.
 const SEEDS: RangeInclusive<u64> = 1..=16;
+/// Those of a share of runs: about three in four keep fewer workers, and of 16 that is sometimes not two in
+/// three, by chance alone.
+const SHARE_SEEDS: RangeInclusive<u64> = 1..=96;
 
 /// Six seconds of frames of 8 ms of work, on `cpus` CPUs of a machine, with hogs from 1 s to 4 s.
 fn run(seed: u64, machine: &str, cpus: u32, follow: bool, hogs: Hogs) -> Run {
@@ -124,7 +127,7 @@ fn workers_give_way_to_those_that_go_first_and_come_back() {
     use Interfered::{Fewer, Kept, Noticed, Over, Probed, Restored};
     let hogs = Hogs(4, Discipline::RoundRobin);
     let (mut kept, mut ratios) = (0, 0.0);
-    for seed in SEEDS {
+    for seed in SHARE_SEEDS {
         let with = run(seed, "ryzen-5800x", 8, true, hogs);
         let without = run(seed, "ryzen-5800x", 8, false, hogs);
         let decided = with.decided();
@@ -144,7 +147,7 @@ fn workers_give_way_to_those_that_go_first_and_come_back() {
         ratios += with.mean() / without.mean();
         assert!(without.decided.is_empty() && without.workers.iter().all(|&count| count == 7));
     }
-    let runs = SEEDS.count();
+    let runs = SHARE_SEEDS.count();
     assert!(kept * 3 >= runs * 2, "{kept} of {runs} keep fewer workers");
     let ratio = ratios / runs as f64;
     assert!(
