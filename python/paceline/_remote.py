@@ -26,6 +26,8 @@ RemoteTrace = tuple[str, str, "int | None", "str | None", "str | None"]
 TRIES = 3
 """How often a trace is asked for, a second and more apart, if the network is at fault."""
 SIDECAR = ".labels.json"
+FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, ValueError, ImportError)
+"""Errors that another try does not mend."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +60,14 @@ def module(given: str) -> Any:
 
 
 def opened_at(url: str) -> bytes:
-    """The bytes at an address; an ``OSError`` that says that they are not there, or may not be read, is final."""
+    """The bytes at an address. It is final that they are not there, may not be read, or want another address or package:
+    ``FINAL``."""
     fsspec = module(url)
     for tried in range(1, TRIES + 1):
         try:
             with fsspec.open(url, "rb", compression=None) as file:
                 return bytes(file.read())
-        except (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError):
+        except FINAL:
             raise
         except Exception as why:
             if tried == TRIES:
@@ -83,7 +86,7 @@ def fetched(url: str) -> bytes:
     """The bytes of the trace at an address."""
     try:
         return opened_at(url)
-    except (OSError, ValueError, ImportError) as why:
+    except FINAL as why:
         raise InputError(f"{url}: cannot be read: {line(why)}") from why
 
 
@@ -94,13 +97,13 @@ def trace_at(trace: RemoteTrace) -> Fetched:
     try:
         read = opened_at(url)
         about = replace(about, bytes=read, size=len(read) if size is None else size)
-    except OSError as why:
+    except FINAL as why:
         return replace(about, error=line(why))
     try:
         return replace(about, sidecar=opened_at(url + SIDECAR))
     except FileNotFoundError:
         return about
-    except OSError as why:
+    except FINAL as why:
         return replace(about, bytes=None, error=f"{SIDECAR}: {line(why)}")
 
 

@@ -199,6 +199,12 @@ def test_addresses_that_fail(traces: Path, tmp_path: Path, monkeypatch: pytest.M
     assert len(paceline.diagnose("failing://t/b").waits) == len(paceline.diagnose(file).waits)
     with pytest.raises(paceline.InputError, match="no traces are there"):
         paceline.fleet("memory://nothing/here", progress=False)
+    slept = []
+    monkeypatch.setattr("time.sleep", slept.append)
+    for call in (paceline.diagnose, lambda url: paceline.fleet(url, progress=False)):
+        with pytest.raises(paceline.InputError, match="no-such-place://a"):
+            call("no-such-place://a")
+    assert not slept
 
 
 def test_what_is_there_is_not_lost(tmp_path: Path) -> None:
