@@ -298,9 +298,9 @@ pub(crate) const STAGES: &[Stage] = &[
     },
     Stage {
         name: "clients",
-        purpose: "rayon-core's own tests on the package in its place; Box2D's worlds and Bevy's end the same",
+        purpose: "other programs' own tests on the job system; Box2D's worlds and Bevy's end the same",
         switch: Switch::On,
-        needs: &["rustfmt"],
+        needs: &["rustfmt", "c++"],
         counts_tests: false,
         silence_minutes: 15,
         beside: false,

@@ -1,9 +1,11 @@
-//! Programs and libraries in C: compiled by the machine's compiler, linked with the library of `crates/capi`.
+//! Programs and libraries in C and C++: compiled by the machine's compilers, linked with the library of
+//! `crates/capi`.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use super::SILENCE;
 use super::unpack::folder;
@@ -27,9 +29,26 @@ pub(super) fn headers(context: &Context) -> PathBuf {
     context.root.join("crates/capi/include")
 }
 
-/// Sources in C.
+#[derive(Clone, Copy)]
+pub(super) enum Language {
+    C,
+    Cpp,
+}
+
+impl Language {
+    /// The variable that names the compiler, and what it is called without one.
+    fn compiler(self) -> (&'static str, &'static str) {
+        match self {
+            Self::C => ("CC", "cc"),
+            Self::Cpp => ("CXX", "c++"),
+        }
+    }
+}
+
+/// Sources in C or C++.
 pub(super) struct Sources<'s> {
     pub(super) name: &'static str,
+    pub(super) language: Language,
     /// The standard, and what is defined.
     pub(super) flags: &'static [&'static str],
     pub(super) files: &'s [PathBuf],
@@ -43,13 +62,31 @@ pub(super) fn objects(context: &Context, of: &Sources<'_>) -> Result<Vec<PathBuf
     let done = made.join("done");
     if !done.exists() {
         fs::create_dir_all(&made).map_err(|error| format!("{}: {error}", made.display()))?;
-        let mut command = compiler(context, of);
-        command.current_dir(&made).args(["-w", "-fPIC", "-c"]);
-        command.args(of.files);
-        process::done(command, SILENCE, of.name)?;
+        compile(context, of, &made)?;
         fs::write(&done, "").map_err(|error| format!("{}: {error}", done.display()))?;
     }
     files(&made, "o")
+}
+
+/// Compiles each file into that folder: as many at a time as the machine has CPUs.
+fn compile(context: &Context, of: &Sources<'_>, made: &Path) -> Result<(), String> {
+    let width = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let parts: Vec<_> = (0..width.min(of.files.len()))
+            .map(|part| {
+                let files = of.files.iter().skip(part).step_by(width);
+                let mut command = compiler(context, of);
+                command.current_dir(made).args(["-w", "-fPIC", "-c"]);
+                command.args(files);
+                scope.spawn(move || process::done(command, SILENCE, of.name))
+            })
+            .collect();
+        for part in parts {
+            let compiled = part.join().map_err(|_| format!("{}: a panic", of.name))?;
+            compiled?;
+        }
+        Ok(())
+    })
 }
 
 /// Compiles a program against our headers, and links it with these objects and our library, which is in that
@@ -73,7 +110,8 @@ pub(super) fn program(
 }
 
 fn compiler(context: &Context, of: &Sources<'_>) -> Command {
-    let mut command = context.command(env::var_os("CC").unwrap_or_else(|| "cc".into()));
+    let (variable, usual) = of.language.compiler();
+    let mut command = context.command(env::var_os(variable).unwrap_or_else(|| usual.into()));
     command.arg("-O2").args(of.flags);
     command.arg("-I").arg(headers(context));
     for include in of.includes {
@@ -91,6 +129,17 @@ pub(super) fn files(of: &Path, ending: &str) -> Result<Vec<PathBuf>, String> {
         .map(|entry| entry.path())
         .filter(|path| path.extension().is_some_and(|it| it == ending))
         .collect();
+    found.sort();
+    Ok(found)
+}
+
+/// The files of a folder and of those in it with this ending, sorted.
+pub(super) fn files_below(of: &Path, ending: &str) -> Result<Vec<PathBuf>, String> {
+    let mut found = files(of, ending)?;
+    let entries = fs::read_dir(of).map_err(|error| format!("{}: {error}", of.display()))?;
+    for entry in entries.flatten().filter(|entry| entry.path().is_dir()) {
+        found.extend(files_below(&entry.path(), ending)?);
+    }
     found.sort();
     Ok(found)
 }

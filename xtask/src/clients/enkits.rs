@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::c::{Sources, files, headers, library, objects, program};
+use super::c::{Language, Sources, files, headers, library, objects, program};
 use super::unpack::unpacked;
 use super::{SILENCE, Tested};
 use crate::context::Context;
@@ -22,6 +22,7 @@ pub(super) fn tests(context: &Context) -> Result<Tested, String> {
     let includes: &[&Path] = &[&enkits, &include, &sources];
     let box2d = Sources {
         name: "box2d-3.0",
+        language: Language::C,
         flags: WITH_ASSERTIONS,
         files: &files(&sources, "c")?,
         includes,
@@ -31,6 +32,7 @@ pub(super) fn tests(context: &Context) -> Result<Tested, String> {
     for (name, sign) in [("test", "test passed: "), ("benchmark", "benchmark: ")] {
         let sources = Sources {
             name,
+            language: Language::C,
             flags: WITH_ASSERTIONS,
             files: &files(&package.join(name), "c")?,
             includes,

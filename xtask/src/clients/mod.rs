@@ -3,7 +3,8 @@
 //! rayon and rayon-core are fetched by name, as they are published, and unpacked below cargo's target folder.
 //! Their own tests run on `clients/rayon-core`, unmodified. Then programs in rayon's words run on rayon's own
 //! core and on ours, in turns. Box2D is compiled as a package ships it, and steps worlds on its own scheduler
-//! and on ours; its older version's tests, which are for enkiTS, run on the header with enkiTS's names.
+//! and on ours; its older version's tests, which are for enkiTS, run on the header with enkiTS's names. Jolt
+//! is compiled as a package ships it; its own PerformanceTest and scenes run on its thread pool and on ours.
 //! Apps of Bevy's without a window run on Bevy's own tasks and on `clients/bevy-tasks`.
 
 mod bevy;
@@ -11,7 +12,9 @@ mod box2d;
 mod c;
 mod demo;
 mod enkits;
+mod jolt;
 mod rayon;
+mod scenes;
 mod table;
 mod unpack;
 
@@ -54,6 +57,7 @@ enum Client {
     Rayon,
     Box2d,
     Enkits,
+    Jolt,
     Bevy,
 }
 
@@ -72,13 +76,21 @@ struct Tested {
 /// Runs them; whether all is well.
 pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> {
     let mut tested = Vec::new();
-    let mut scenes = None;
+    let mut on_box2d = None;
     if options.wants(Client::Box2d) {
-        let scenes = scenes.insert(box2d::build(context)?);
-        tested.push(box2d::check(context, scenes)?);
+        let program = on_box2d.insert(box2d::build(context)?);
+        tested.push(box2d::check(context, program)?);
     }
     if options.wants(Client::Enkits) {
         tested.push(enkits::tests(context)?);
+    }
+    let mut on_jolt = None;
+    if options.wants(Client::Jolt) {
+        tested.push(jolt::rules(context)?);
+    }
+    if options.wants(Client::Jolt) && !options.smoke {
+        let built = on_jolt.insert(jolt::build(context)?);
+        tested.push(jolt::check(context, built)?);
     }
     let wants_rayon = options.wants(Client::Rayon);
     if wants_rayon {
@@ -99,10 +111,16 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> 
     if options.smoke {
         return Ok(is_well);
     }
-    if let Some(scenes) = scenes {
+    let blocks = options.rounds * BLOCKS_A_ROUND;
+    if let Some(program) = on_box2d {
         println!();
-        let blocks = options.rounds * BLOCKS_A_ROUND;
-        is_well &= box2d::measure(context, &scenes, (blocks, options.steps))?;
+        let named = ["Box2D", "3.2"];
+        is_well &= scenes::measure(context, &program, named, (blocks, options.steps))?;
+    }
+    if let Some(built) = on_jolt {
+        println!();
+        let named = ["Jolt", "5.0"];
+        is_well &= scenes::measure(context, &built.scenes, named, (blocks, options.steps))?;
     }
     for (client, demo) in [(Client::Rayon, &demo::RAYON), (Client::Bevy, &demo::BEVY)] {
         if options.wants(client) {
@@ -140,6 +158,7 @@ pub(crate) fn stage(context: &Context) -> Result<String, String> {
     let tested = [
         box2d::check(context, &scenes)?,
         enkits::tests(context)?,
+        jolt::rules(context)?,
         rayon::core_tests(context, false)?,
         bevy::own_tests(context)?,
         demo::BEVY.check(context)?,
