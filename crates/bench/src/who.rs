@@ -5,6 +5,8 @@
 pub(crate) enum Who {
     /// The calling thread alone.
     Serial,
+    /// A control: the same while another thread computes without an end.
+    SerialBeside,
     /// The least cost of waking a thread: one parked plain thread, one futex call.
     Floor,
     /// The least cost of a frame on several threads: plain threads, one wake-up each, one counter.
@@ -67,6 +69,7 @@ impl Who {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Who::Serial => "serial",
+            Who::SerialBeside => "serial, a busy thread beside",
             Who::Floor => "futex wake",
             Who::PlainThreads => "plain threads",
             Who::Paceline => "paceline",
@@ -96,7 +99,7 @@ impl Who {
     /// The version that is compiled in. oneTBB is not: its runner prints its version when it starts.
     pub(crate) fn version(self) -> Option<&'static str> {
         match self {
-            Who::Serial | Who::Floor | Who::PlainThreads | Who::Tbb => None,
+            Who::Serial | Who::SerialBeside | Who::Floor | Who::PlainThreads | Who::Tbb => None,
             Who::Paceline
             | Who::PacelineBuilt
             | Who::PacelineCritical
@@ -132,7 +135,8 @@ impl Who {
     pub(crate) fn is_control(self) -> bool {
         matches!(
             self,
-            Who::PacelineUnsteered
+            Who::SerialBeside
+                | Who::PacelineUnsteered
                 | Who::PacelineSpinning
                 | Who::PacelineUnsliced
                 | Who::PacelineQuiet
@@ -147,7 +151,7 @@ impl Who {
     /// The number of threads that execute its work if subjects have `threads`.
     pub(crate) fn threads(self, threads: usize) -> usize {
         match self {
-            Who::Serial | Who::Floor => 1,
+            Who::Serial | Who::SerialBeside | Who::Floor => 1,
             _ => threads,
         }
     }

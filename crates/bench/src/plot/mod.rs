@@ -73,7 +73,7 @@ fn height(case: &Case) -> u32 {
 /// The colour of a subject.
 fn colour(who: Who) -> RGBColor {
     match who {
-        Who::Serial => RGBColor(90, 90, 90),
+        Who::Serial | Who::SerialBeside => RGBColor(90, 90, 90),
         // The floors. A row has at most one of them.
         Who::Floor | Who::PlainThreads => RGBColor(150, 150, 150),
         Who::Paceline

@@ -34,7 +34,8 @@ pub(super) const ROW: Row = Row {
             jobs, since a rayon worker runs what its own job has spawned before all that comes from \
             outside: no frame would ever begin. Controls, which are not judged: *nothing behind*, the same \
             frames alone; *neither*, background jobs without checkpoints and without a limit. *serial* is \
-            the calling thread alone, with nothing behind it. What the jobs get is counted in steps.",
+            the calling thread alone, with nothing behind it; *a busy thread beside* is the same while a \
+            plain thread does the steps, which is what the kernel makes of two busy threads. What the jobs get is counted in steps.",
     measure,
 };
 
@@ -44,8 +45,9 @@ const JOBS: usize = 8;
 const STEPS: usize = 200;
 const STEP: Nanos = Nanos::from_micros(100);
 
-const SUBJECTS: [Who; 5] = [
+const SUBJECTS: [Who; 6] = [
     Who::Serial,
+    Who::SerialBeside,
     Who::Paceline,
     Who::PacelineAlone,
     Who::PacelineHalf,
@@ -109,6 +111,10 @@ fn sample(who: Who, common: &Common, frames: &FrameLoop) -> Result<Vec<f64>, Str
     let begun = Instant::now();
     let (ran, took) = match who {
         Who::Serial => (frames.run(&Pool(Serial), common.busy)?, begun.elapsed()),
+        Who::SerialBeside => std::thread::scope(|scope| {
+            scope.spawn(|| jobs.keep_busy());
+            jobs.beside(&Pool(Serial), frames)
+        })?,
         Who::Rayon | Who::RayonTwoPools => beside_rayon(who, common, frames, &jobs)?,
         _ => beside_paceline(who, common, frames, &jobs)?,
     };
@@ -204,6 +210,13 @@ impl Jobs {
             after_step();
         }
         true
+    }
+
+    /// Does steps in the calling thread until the run is over.
+    fn keep_busy(&self) {
+        self.alive.fetch_add(1, Relaxed);
+        while self.work(|| ()) {}
+        self.alive.fetch_sub(1, Relaxed);
     }
 
     fn run_in_paceline(self: Arc<Jobs>, cx: &Context<'_>) {

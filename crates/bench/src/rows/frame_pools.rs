@@ -197,9 +197,11 @@ pub(super) fn with_pool<R: Send>(
             Err("only runs graphs".into())
         }
         Who::PacelineChecked => Err("only schedules".into()),
-        Who::PacelineAlone | Who::PacelineHalf | Who::PacelineUnasked | Who::RayonTwoPools => {
-            Err("only runs beside long jobs".into())
-        }
+        Who::SerialBeside
+        | Who::PacelineAlone
+        | Who::PacelineHalf
+        | Who::PacelineUnasked
+        | Who::RayonTwoPools => Err("only runs beside long jobs".into()),
         Who::Floor => Err("runs no frames".into()),
     }
 }
