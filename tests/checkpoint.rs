@@ -210,6 +210,38 @@ fn beside_work_without_end_it_goes_on_now_and_then() {
     report.expect_finished();
 }
 
+/// Goal: a background job that was begun comes before one that was not, so there are never more in progress
+/// than workers. A worker that lets one go on, in fairness, takes no other. Method: endless background jobs
+/// beside a thousand jobs, which is longer than any turn of fairness, and the number of bodies begun.
+#[test]
+fn no_more_are_begun_than_there_are_workers() {
+    each_seed(
+        "checkpoint::no_more_are_begun_than_there_are_workers",
+        24,
+        |seed| {
+            let workers = 1 + (seed % 2) as usize;
+            let report = Sim::run(delays(seed), move |sim| {
+                let js = system(&sim, workers);
+                let (is_over, begun) = (Arc::new(AtomicBool::new(false)), Arc::default());
+                for _ in 0..2 * workers + 2 {
+                    let (is_over, begun) = (is_over.clone(), Arc::<AtomicUsize>::clone(&begun));
+                    js.job("bake").background().schedule(move |cx| {
+                        begun.fetch_add(1, Relaxed);
+                        work_until(cx, || is_over.load(Relaxed));
+                    });
+                }
+                for _ in 0..1000 {
+                    let urgent = js.schedule(|cx| work(cx, 10));
+                    sleep_until(&sim, || js.is_done(urgent));
+                }
+                assert_eq!(begun.load(Relaxed), workers);
+                is_over.store(true, Relaxed);
+            });
+            report.expect_finished();
+        },
+    );
+}
+
 /// Goal: loops and joins of other threads are shared with a worker that would make way. Method: the only
 /// worker is in the background; this thread runs a loop, or joins, until other threads were seen in it. The
 /// same loop without a checkpoint in the background is a control: no other thread takes part.

@@ -455,7 +455,13 @@ impl<P: Platform> Context<'_, P> {
         // that are looked at next are at least as new.
         self.shared.workers.is_stopping()
             || self.thread.flag.load(Ordering::Acquire) & flags != 0
-            || (self.thread.kind == ThreadKind::Spare && self.shared.has_free_worker())
+            || self.is_spare_in_vain()
+    }
+
+    /// Whether this worker is a spare and one worker too many.
+    #[inline]
+    pub(crate) fn is_spare_in_vain(&self) -> bool {
+        self.thread.kind == ThreadKind::Spare && self.shared.has_free_worker()
     }
 
     /// Runs the newest job of this thread's deque. False if there is none, or no stack for it.

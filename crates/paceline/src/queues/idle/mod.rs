@@ -280,9 +280,15 @@ impl<M: Memory> Idle<M> {
 
     /// A worker parks in the middle of a job. Returns how many workers have done so, with this one.
     pub(crate) fn begin_block<F: Fences<M>>(&self) -> u32 {
+        let blocked = self.count_blocked();
+        F::look();
+        blocked
+    }
+
+    /// The same for a caller with a fence of its own between this and its look.
+    pub(crate) fn count_blocked(&self) -> u32 {
         let before = IdleWord::unpack(self.word.fetch_add(IdleWord::BLOCKED, Ordering::Relaxed));
         debug_assert!(u64::from(before.blocked) < IdleWord::MASK, "one too many");
-        F::look();
         before.blocked + 1
     }
 

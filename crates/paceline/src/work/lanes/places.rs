@@ -45,8 +45,11 @@ impl<P: Platform> Context<'_, P> {
     pub(crate) fn take_from_backlog(&self) -> Option<Ticket> {
         let lanes = &self.shared.lanes;
         // A job that was begun and has made way comes before one that was not.
-        let has_turn = self.own(|own| own.is_slow) || lanes.yielders().count() == 0;
-        if lanes.backlog.is_empty() || !has_turn {
+        let begun = || lanes.yielders().count() > 0;
+        // A spare that has let one go on is one worker too many, unless another one has made way since.
+        let is_spare = self.thread.kind == ThreadKind::Spare;
+        let waits = || begun() || (is_spare && (self.is_spare_in_vain() || begun()));
+        if lanes.backlog.is_empty() || (!self.own(|own| own.is_slow) && waits()) {
             self.give_back_place();
             return None;
         }

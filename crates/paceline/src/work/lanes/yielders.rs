@@ -16,7 +16,9 @@ pub(crate) enum Yielded {
     Raised,
 }
 
-/// The workers that have made way, and those that would.
+/// The workers that have made way, and those that would. One that is listed counts as blocked, and is counted
+/// here first and last. So a thread that finds none here, then one that is blocked, then none here, has seen
+/// another one that is blocked.
 pub(crate) struct Yielders<M: Memory> {
     /// How many workers have made way. Threads that search read it.
     count: M::AtomicU32,
@@ -58,24 +60,28 @@ impl<M: Memory> Yielders<M> {
         });
     }
 
-    /// The worker on this thread slot makes way, in the middle of these jobs (at least one).
-    pub(super) fn add(&self, thread: u32, jobs: &[Ticket]) {
+    /// The worker on this thread slot makes way, in the middle of these jobs (at least one). From now on it
+    /// counts as blocked; the caller's fence comes after this.
+    pub(super) fn add(&self, thread: u32, jobs: &[Ticket], idle: &Idle<M>) {
         debug_assert!(!jobs.is_empty(), "it would not be listed");
         self.lists.with(|lists| {
             let listed = jobs.iter().map(|&job| (thread, job));
             lists.listed.extend(listed);
             self.set_count(self.count() + 1);
+            idle.count_blocked();
         });
     }
 
-    /// The worker on this thread slot is to go on; without one, the worker that made way first. Returns which
-    /// it is: none if it was told so before.
-    pub(super) fn remove(&self, thread: Option<u32>) -> Option<u32> {
+    /// The worker on this thread slot is to go on; without one, the worker that made way first. It
+    /// counts as a free one at once, so that the spare in its place leaves. Returns which it is: none if it
+    /// was told so before.
+    pub(super) fn remove(&self, thread: Option<u32>, idle: &Idle<M>) -> Option<u32> {
         self.lists.with(|lists| {
             let thread = thread.or_else(|| Some(lists.listed.first()?.0))?;
             let before = lists.listed.len();
             lists.listed.retain(|&(other, _)| other != thread);
             (lists.listed.len() < before).then(|| {
+                idle.end_block();
                 self.set_count(self.count() - 1);
                 thread
             })

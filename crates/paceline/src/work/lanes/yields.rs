@@ -6,7 +6,8 @@
 //! A worker that has made way counts as blocked. There is a spare for each (`workers/spares.rs`), and the
 //! spare leaves when the worker goes on. It is told to go on by
 //! - a worker that finds nothing else, before it goes to sleep, and now and then a worker that does
-//!   (`worker.rs`, fairness). As long as one has made way, no worker takes a job from the backlog;
+//!   (`worker.rs`, fairness). As long as one has made way, no worker takes a job from the backlog, and a
+//!   spare that has let one go on takes none either;
 //! - a thread that raises one of the jobs that it is in the middle of;
 //! - a thread that wants a spare and gets none.
 //!
@@ -33,7 +34,7 @@ use platform::{Omission, Ordering, Parker, Platform};
 
 use super::Context;
 use super::yielders::Yielded;
-use crate::queues::{Fenced, IdleWord};
+use crate::queues::IdleWord;
 use crate::store::{LaneFlags, Ticket};
 use crate::work::thread_slot::ThreadKind;
 
@@ -99,8 +100,7 @@ impl<P: Platform> Context<'_, P> {
                 jobs.push(job);
                 false
             });
-            shared.idle.begin_block::<Fenced>();
-            yielders.add(index, &jobs);
+            yielders.add(index, &jobs, &shared.idle);
             // SeqCst (F of the module), partner: the fences of a worker that goes to sleep, blocks in a wait,
             // or leaves, and of a thread that raises one of the jobs.
             P::fence(Ordering::SeqCst);
@@ -172,7 +172,7 @@ impl<P: Platform> Context<'_, P> {
         let yielders = self.shared.lanes.yielders();
         match yielded {
             Yielded::First | Yielded::InPlace => {
-                let first = yielders.remove(None);
+                let first = yielders.remove(None, &self.shared.idle);
                 if let Some(thread) = first {
                     if let Yielded::InPlace = yielded {
                         self.shared.adapt.hands_over(self, thread as usize);
@@ -197,15 +197,15 @@ impl<P: Platform> Context<'_, P> {
 
     /// The worker on this thread slot goes on, if it has made way.
     fn take_off(&self, thread: u32) {
-        if self.shared.lanes.yielders().remove(Some(thread)).is_some() {
+        let shared = self.shared;
+        let removed = shared.lanes.yielders().remove(Some(thread), &shared.idle);
+        if removed.is_some() {
             self.note_resumed(thread);
         }
     }
 
-    /// The worker on this thread slot is no longer listed. It counts as a free one at once, so that the spare
-    /// in its place leaves.
+    /// The worker on this thread slot is no longer listed.
     fn note_resumed(&self, thread: u32) {
-        self.shared.idle.end_block();
         if thread != self.thread.index {
             self.unpark(self.shared.threads.get(thread as usize));
         }
