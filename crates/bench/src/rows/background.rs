@@ -35,7 +35,8 @@ pub(super) const ROW: Row = Row {
             outside: no frame would ever begin. Controls, which are not judged: *nothing behind*, the same \
             frames alone; *neither*, background jobs without checkpoints and without a limit. *serial* is \
             the calling thread alone, with nothing behind it; *a busy thread beside* is the same while a \
-            plain thread does the steps, which is what the kernel makes of two busy threads. What the jobs get is counted in steps.",
+            plain thread does the steps, which is what the kernel makes of two busy threads. What the \
+            jobs get is counted in steps.",
     measure,
 };
 

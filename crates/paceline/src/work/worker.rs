@@ -458,12 +458,6 @@ impl<P: Platform> Context<'_, P> {
             || self.is_spare_in_vain()
     }
 
-    /// Whether this worker is a spare and one worker too many.
-    #[inline]
-    pub(crate) fn is_spare_in_vain(&self) -> bool {
-        self.thread.kind == ThreadKind::Spare && self.shared.has_free_worker()
-    }
-
     /// Runs the newest job of this thread's deque. False if there is none, or no stack for it.
     pub(crate) fn run_own(&self) -> bool {
         while self.has_stack()

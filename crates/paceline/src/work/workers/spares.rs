@@ -32,10 +32,18 @@ enum Source {
     NotNeeded,
 }
 
+impl<P: Platform> Context<'_, P> {
+    /// Whether this worker is a spare and one worker too many.
+    #[inline]
+    pub(crate) fn is_spare_in_vain(&self) -> bool {
+        self.thread.kind == ThreadKind::Spare && self.shared.has_free_worker()
+    }
+}
+
 impl<P: Platform> Shared<P> {
     /// Whether a spare is one too many: more than one worker is not blocked, and none is missing in the place
     /// of a worker that has made way.
-    pub(crate) fn has_free_worker(&self) -> bool {
+    fn has_free_worker(&self) -> bool {
         let yielders = self.lanes.yielders().count();
         self.workers.active() > self.idle.load().blocked as usize + 1
             && (yielders == 0 || self.workers.active() > self.workers.target() + yielders)
