@@ -9,14 +9,15 @@ static void step(pl_context *cx, void *data) {
 }
 
 /* While a picture is drawn, a sound has to be mixed sooner: of two frames in flight, the jobs of the one with
- * the earlier deadline go first. Streaming has a fourth of the workers' time. */
+ * the earlier deadline go first, those of graphs as well. Streaming has a fourth of the workers' time, and
+ * never more than one of them. */
 static void two_frames(void) {
     pl_system *jobs;
     pl_frame picture, sound;
     pl_job made[3];
     int steps = 0;
     MUST(pl_system_create(
-        &(pl_system_desc){.size = sizeof(pl_system_desc), .no_workers = 1, .shares = {25}}, &jobs));
+        &(pl_system_desc){.size = sizeof(pl_system_desc), .no_workers = 1, .shares = {25}, .shares_at_most = {1}}, &jobs));
     MUST(pl_frame_begin(jobs, "picture", 16666667, &picture));
     MUST(pl_frame_begin(jobs, "sound", 5000000, &sound));
     pl_job_desc job = {.size = sizeof job, .name = "draw", .body = step, .data = &steps, .frame = picture};
@@ -27,13 +28,35 @@ static void two_frames(void) {
     MUST(pl_schedule(jobs, &job, &made[2]));
     for (int i = 0; i < 3; i++)
         MUST(pl_wait(jobs, made[i]));
+    pl_graph effects;
+    pl_node_desc node = {.size = sizeof node, .name = "effects", .body = step, .data = &steps};
+    MUST(pl_graph_create(jobs, "effects", &effects));
+    MUST(pl_graph_add(jobs, effects, &node, NULL));
+    MUST(pl_graph_build(jobs, effects));
+    MUST(pl_graph_start_in(jobs, effects, sound, NULL));
+    MUST(pl_graph_wait(jobs, effects));
     MUST(pl_frame_end(jobs, sound));
+    if (pl_graph_start_in(jobs, effects, sound, NULL) == PL_UNKNOWN)
+        printf("a graph that starts in it: %s\n", pl_last_error());
+    MUST(pl_graph_destroy(jobs, effects));
     printf("%d steps; a job of a frame that has ended: %s\n", steps,
            pl_schedule(jobs, &(pl_job_desc){.size = sizeof job, .body = step, .frame = sound}, NULL) ==
                    PL_UNKNOWN
                ? pl_last_error()
                : "scheduled");
     MUST(pl_frame_end(jobs, picture));
+    MUST(pl_system_destroy(jobs));
+}
+
+/* Where all CPUs are busy, a scheduler in user space may decide better if it knows what threads wait for.
+ * Where there is none, as here, it costs nothing. */
+static void hints(void) {
+    pl_system *jobs;
+    char text[4096];
+    MUST(pl_system_create(&(pl_system_desc){.size = sizeof(pl_system_desc), .no_workers = 1, .hints = 1},
+                          &jobs));
+    MUST(pl_explain(jobs, text, sizeof text, NULL));
+    printf("hints: %s\n", strstr(text, "No hints: ") || strstr(text, "Hints: ") ? "asked for" : "off");
     MUST(pl_system_destroy(jobs));
 }
 
@@ -79,5 +102,6 @@ int main(int argc, char **argv) {
     printf("statistics: %zu of more than 100: %d\n", strlen(text), needed > 100);
     MUST(pl_system_destroy(jobs));
     two_frames();
+    hints();
     return 0;
 }

@@ -2,6 +2,7 @@
 #include <paceline.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <stdexcept>
 #include <vector>
@@ -64,6 +65,32 @@ int main() {
     frame.start(w);
     frame.wait();
     std::printf("%zu seen, done: %d\n", w.seen, frame.is_done());
+
+    // Of two frames in flight, the jobs of the one with the earlier deadline go first: a sound that has to be
+    // mixed while a picture is drawn.
+    auto mixing = jobs.graph("mixing");
+    int mixed = 0;
+    mixing.job("mix", [&mixed] { mixed++; });
+    mixing.build();
+    {
+        auto picture = jobs.frame("picture", std::chrono::milliseconds(16));
+        auto sound = jobs.frame("sound", std::chrono::milliseconds(5));
+        frame.start_in(picture, w);
+        mixing.start_in(sound);
+        mixing.wait();
+        frame.wait();
+    }
+    std::printf("%zu seen, %d mixed\n", w.seen, mixed);
+
+    // A description says more than a number of workers: never more than one of two for streaming, and that a
+    // scheduler in user space, where there is one, is told what threads wait for.
+    pl_system_desc told{};
+    told.workers = 2;
+    told.shares[0] = 25;
+    told.shares_at_most[0] = 1;
+    told.hints = 1;
+    pl::system streaming(told);
+    streaming.wait(streaming.schedule("stream", [] {}, pl::options().lane(PL_LANE_SHARE_1)));
 
     // A graph without data: its bodies have what they capture, of any size.
     auto plain = jobs.graph("plain");

@@ -515,6 +515,17 @@ typedef struct {
    * 0 for the last ones: nothing is set, which is 10 for each 100 of the others.
    */
   uint8_t shares[5];
+  /**
+   * The most workers that run jobs of the lanes PL_LANE_SHARE_1 and so on at a time. 0: all. A share is a
+   * part of the time over a while; a limit keeps workers free of such a lane at any moment.
+   */
+  size_t shares_at_most[5];
+  /**
+   * 1: a scheduler in user space (Linux, sched_ext) is told which thread waits for which, and until when,
+   * by memory that its broker gives, at /run/paceline/hints.sock or where PACELINE_HINTS says. If none
+   * listens, nothing is different, and a line of pl_explain says why.
+   */
+  uint32_t hints;
 } pl_system_desc;
 
 /**
@@ -844,9 +855,21 @@ pl_status pl_graph_start(pl_system *system,
                          void *data);
 
 /**
- * Waits for the run that pl_graph_start has started, and says how it went, as pl_graph_run does. Meanwhile
- * the thread runs jobs of the graph. PL_TOO_LATE if none was started, or it was waited for; PL_DEADLOCK in a
- * job of the graph.
+ * As pl_graph_start, in a frame: if several are in flight, the deadline of this one decides how urgent the
+ * jobs of the run are, as for `frame` in pl_job_desc. The frame may end before the run. PL_UNKNOWN if the
+ * frame is over.
+ *
+ * Requires: `system` was made by pl_system_create. `data` is what the bodies expect, until the run is over.
+ */
+pl_status pl_graph_start_in(pl_system *system,
+                            pl_graph graph,
+                            pl_frame frame,
+                            void *data);
+
+/**
+ * Waits for the run that pl_graph_start or pl_graph_start_in has started, and says how it went, as
+ * pl_graph_run does. Meanwhile the thread runs jobs of the graph. PL_TOO_LATE if none was started, or it was
+ * waited for; PL_DEADLOCK in a job of the graph.
  *
  * Requires: `system` was made by pl_system_create.
  */

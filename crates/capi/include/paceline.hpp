@@ -759,6 +759,14 @@ public:
         check(pl_graph_start(system_, number_, nullptr));
     }
     template <class T> void start(T &data) { check(pl_graph_start(system_, number_, address(data))); }
+    /// As start(), in a frame: of several in flight, that with the earliest deadline goes first.
+    void start_in(const pl::frame &of) {
+        static_assert(std::is_void_v<D>, "this graph runs with data: start_in(frame, data)");
+        check(pl_graph_start_in(system_, number_, of.number(), nullptr));
+    }
+    template <class T> void start_in(const pl::frame &of, T &data) {
+        check(pl_graph_start_in(system_, number_, of.number(), address(data)));
+    }
     /// Waits for the run that was started. Meanwhile the thread runs jobs of the graph.
     void wait(pl_site at = here()) { checked(pl_graph_wait(system_, number_), at); }
     bool is_done() const {

@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 
 use crate::described::{must_be, put, put_text};
+use crate::frames::{in_frame, pl_frame};
 use crate::graph::{NodePart, NodeWishes, ProgramGraph};
 use crate::names::name_of;
 use crate::status::{Answer, Refusal, call, pl_status};
@@ -177,14 +178,40 @@ pub unsafe extern "C" fn pl_graph_start(
     graph: pl_graph,
     data: *mut c_void,
 ) -> pl_status {
-    let start = |system: &'static pl_system, graph: &ProgramGraph| graph.start(system.js()?, data);
+    let start = |system: &'static pl_system, graph: &ProgramGraph| {
+        let js = system.js()?;
+        graph.start(data, |built, none| js.try_start(built, none))
+    };
     // SAFETY: the caller's promise.
     unsafe { with(system, graph, start) }
 }
 
-/// Waits for the run that pl_graph_start has started, and says how it went, as pl_graph_run does. Meanwhile
-/// the thread runs jobs of the graph. PL_TOO_LATE if none was started, or it was waited for; PL_DEADLOCK in a
-/// job of the graph.
+/// As pl_graph_start, in a frame: if several are in flight, the deadline of this one decides how urgent the
+/// jobs of the run are, as for `frame` in pl_job_desc. The frame may end before the run. PL_UNKNOWN if the
+/// frame is over.
+///
+/// # Safety
+/// `system` was made by pl_system_create. `data` is what the bodies expect, until the run is over.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pl_graph_start_in(
+    system: *mut pl_system,
+    graph: pl_graph,
+    frame: pl_frame,
+    data: *mut c_void,
+) -> pl_status {
+    let start = |system: &'static pl_system, graph: &ProgramGraph| {
+        system.js()?;
+        in_frame(system, frame, |frame| {
+            graph.start(data, |built, none| frame.try_start(built, none))
+        })?
+    };
+    // SAFETY: the caller's promise.
+    unsafe { with(system, graph, start) }
+}
+
+/// Waits for the run that pl_graph_start or pl_graph_start_in has started, and says how it went, as
+/// pl_graph_run does. Meanwhile the thread runs jobs of the graph. PL_TOO_LATE if none was started, or it was
+/// waited for; PL_DEADLOCK in a job of the graph.
 ///
 /// # Safety
 /// `system` was made by pl_system_create.

@@ -7,11 +7,14 @@
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::ffi::c_char;
+use std::mem::offset_of;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use paceline::{Builder, CancelToken, Frame, Group, JobId, JobSystem, Latch, Trace, WaitPolicy};
+use paceline::{
+    Builder, CancelToken, Frame, Group, JobId, JobSystem, Latch, Trace, WORKERS_MAX, WaitPolicy,
+};
 
 use crate::described::{Described, must_be, read, text};
 use crate::graph::ProgramGraph;
@@ -177,12 +180,30 @@ pub struct pl_system_desc {
     /// How much of the workers' time the lanes PL_LANE_SHARE_1 and so on get, in percent; in sum at most 99.
     /// 0 for the last ones: nothing is set, which is 10 for each 100 of the others.
     pub shares: [u8; 5],
+    /// The most workers that run jobs of the lanes PL_LANE_SHARE_1 and so on at a time. 0: all. A share is a
+    /// part of the time over a while; a limit keeps workers free of such a lane at any moment.
+    pub shares_at_most: [usize; 5],
+    /// 1: a scheduler in user space (Linux, sched_ext) is told which thread waits for which, and until when,
+    /// by memory that its broker gives, at /run/paceline/hints.sock or where PACELINE_HINTS says. If none
+    /// listens, nothing is different, and a line of pl_explain says why.
+    pub hints: u32,
 }
 
 // SAFETY: it is repr(C), begins with its size, and zero is a value of each field.
 unsafe impl Described for pl_system_desc {
     const NAME: &'static str = "pl_system_desc";
-    const FIRST_SIZE: usize = size_of::<pl_system_desc>();
+    // What was added begins past the padding of the first version, in which there may be anything.
+    const FIRST_SIZE: usize = offset_of!(pl_system_desc, shares_at_most);
+}
+
+/// Sets the limits of the lanes with a share. Where C says nothing it is all workers that there may be.
+fn limits_of(builder: Builder, description: &pl_system_desc) -> Builder {
+    let limits = description.shares_at_most;
+    let Some(last) = limits.iter().rposition(|&limit| limit != 0) else {
+        return builder;
+    };
+    let limits = limits.map(|limit| if limit == 0 { WORKERS_MAX } else { limit });
+    builder.shares_at_most(&limits[..=last])
 }
 
 fn builder_of(description: &pl_system_desc) -> Answer<Builder> {
@@ -211,6 +232,8 @@ fn builder_of(description: &pl_system_desc) -> Answer<Builder> {
     if let Some(last) = set {
         builder = builder.shares(&description.shares[..=last]);
     }
+    builder = limits_of(builder, description);
+    builder = builder.hints(description.hints != 0);
     // SAFETY: a text that the program passes ends with a zero byte, and stays during the call.
     if let Some(policy) = unsafe { text(description.wait_policy, "wait_policy") }? {
         let policy = policy.parse::<WaitPolicy>();

@@ -651,6 +651,13 @@ fn settings_are_checked() {
         },
         "soon",
     );
+    refused(
+        &pl_system_desc {
+            shares_at_most: [0, 5000, 0, 0, 0],
+            ..desc
+        },
+        "shares_at_most must be between",
+    );
 }
 
 /// Goal: what another job system has made is told from what this one has made. Method: a thing of each kind
@@ -722,3 +729,31 @@ fn numbers_of_another_job_system_are_unknown() {
 }
 
 unsafe extern "C-unwind" fn idle(_: *mut pl_context, _: *mut c_void) {}
+
+/// Goal: programs that were compiled with the first header run, whatever is in the padding behind its last
+/// field. Method: the size that it had, with every byte behind it set, as C may leave padding; then the same
+/// bytes as part of the description are settings that cannot be.
+#[cfg(target_pointer_width = "64")]
+#[test]
+fn the_first_size_of_a_systems_description_is_understood() {
+    const FIRST: usize = 64;
+    // SAFETY: zero is a value of each field.
+    let mut desc: pl_system_desc = unsafe { zeroed() };
+    desc.workers = 1;
+    let end_of_shares = std::mem::offset_of!(pl_system_desc, shares) + 5;
+    let behind = size_of::<pl_system_desc>() - end_of_shares;
+    // SAFETY: these bytes are of the description, and any are a number.
+    unsafe {
+        let first = (&raw mut desc).cast::<u8>().add(end_of_shares);
+        first.write_bytes(0xff, behind);
+    }
+    let mut system = null_mut();
+    for (size, expected) in [(FIRST, PL_OK), (size_of::<pl_system_desc>(), PL_SETTING)] {
+        desc.size = size;
+        // SAFETY: it has as many bytes.
+        let status = unsafe { pl_system_create(&desc, &mut system) };
+        assert_eq!(status, expected, "{size} bytes: {}", last_error());
+    }
+    // SAFETY: it was made.
+    assert_eq!(unsafe { pl_system_destroy(system) }, PL_OK);
+}

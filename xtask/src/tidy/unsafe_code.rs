@@ -71,6 +71,7 @@ const ALLOWED: &[&str] = &[
     "crates/capi/src/",
     "crates/capi/benches/cost.rs",
     "crates/capi/tests/graphs.rs",
+    "crates/capi/tests/lanes.rs",
     "crates/capi/tests/misuse.rs",
     "tests/fuzzing/misuse/",
     // The simulated machine: it implements the facade's unsafe traits and switches stacks.

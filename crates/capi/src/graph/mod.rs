@@ -9,12 +9,15 @@ mod running;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use paceline::{BuiltGraph, JobSystem, Name, StartedGraph};
+use paceline::{BuiltGraph, JobSystem, Name, NotStarted, StartedGraph};
 
 pub(crate) use declaration::{Declaration, NodePart, NodeWishes};
 pub(crate) use running::RunOfGraph;
 
 use crate::status::{Answer, Refusal, pl_status, told};
+
+/// A run that has begun, or the graph again.
+type StartResult = Result<StartedGraph<'static, ()>, Box<NotStarted<()>>>;
 
 /// What a graph is.
 enum GraphState {
@@ -213,10 +216,15 @@ impl ProgramGraph {
         Ok(())
     }
 
-    pub(crate) fn start(&self, js: &'static JobSystem, data: *mut c_void) -> Answer {
+    /// Starts a run by this call, of the job system or of a frame.
+    pub(crate) fn start(
+        &self,
+        data: *mut c_void,
+        start: impl FnOnce(BuiltGraph<'static, ()>, Box<()>) -> StartResult,
+    ) -> Answer {
         let built = self.take_built()?;
         self.run.set_data(data);
-        match js.try_start(*built, Box::new(())) {
+        match start(*built, Box::new(())) {
             Ok(started) => {
                 self.put(GraphState::Started(Box::new(started)));
                 Ok(())
