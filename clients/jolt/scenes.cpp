@@ -20,6 +20,7 @@
 #include <Jolt/Physics/PhysicsSystem.h>
 #include <Jolt/RegisterTypes.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -41,6 +42,8 @@ namespace {
 
 constexpr int CHECKED_STEPS = 90;
 constexpr int MOST_WORKERS = 8;
+// So many blocks, and the worlds are made anew.
+constexpr int LIFE = 11;
 
 void must(pl_status status) {
     if (status != PL_OK) {
@@ -238,37 +241,46 @@ void check() {
     }
 }
 
-void measure(int threads, int blocks, int steps) {
+// Two worlds of a scene, one for each pool. Where a world lies in memory is worth some percent, so they take turns
+// at being made first, too.
+void measure_lives(const scene &of, int lives, int blocks, int steps, JobSystem *const (&pools)[2]) {
     using clock = std::chrono::steady_clock;
+    unique_ptr<world> worlds[2];
+    for (int half = 0; half < 2; half++)
+        worlds[(lives + half) % 2] = std::make_unique<world>(of);
+    std::vector<long long> times[2];
+    for (int block = 0; block < blocks; block++) {
+        for (int half = 0; half < 2; half++) {
+            int pool = (block + half) % 2; // Each goes first as often as the other.
+            std::this_thread::sleep_for(std::chrono::milliseconds(3));
+            for (int i = 0; i < steps; i++) {
+                auto begin = clock::now();
+                worlds[pool]->step(pools[pool]);
+                std::chrono::nanoseconds time = clock::now() - begin;
+                if (block > 0) // The first block warms up.
+                    times[pool].push_back(time.count());
+            }
+        }
+    }
+    for (int pool = 0; pool < 2; pool++) {
+        std::printf("%d %s %016llx", pool, of.name, worlds[pool]->hash());
+        for (long long time : times[pool])
+            std::printf(" %lld", time);
+        std::printf("\n");
+    }
+}
+
+void measure(int threads, int blocks, int steps) {
     JobSystemThreadPool own(cMaxPhysicsJobs, cMaxPhysicsBarriers, threads - 1);
     pl_system *jobs = system_with(threads - 1);
     {
         pl::jolt_job_system ours(jobs);
         must(ours.status());
         JobSystem *pools[2] = {&own, &ours};
-        for (const scene &each : scenes()) {
-            unique_ptr<world> worlds[2] = {std::make_unique<world>(each), std::make_unique<world>(each)};
-            std::vector<long long> times[2];
-            for (int block = 0; block < blocks; block++) {
-                for (int half = 0; half < 2; half++) {
-                    int pool = (block + half) % 2; // Each goes first as often as the other.
-                    std::this_thread::sleep_for(std::chrono::milliseconds(3));
-                    for (int i = 0; i < steps; i++) {
-                        auto begin = clock::now();
-                        worlds[pool]->step(pools[pool]);
-                        std::chrono::nanoseconds time = clock::now() - begin;
-                        if (block > 0) // The first block warms up.
-                            times[pool].push_back(time.count());
-                    }
-                }
-            }
-            for (int pool = 0; pool < 2; pool++) {
-                std::printf("%d %s %016llx", pool, each.name, worlds[pool]->hash());
-                for (long long time : times[pool])
-                    std::printf(" %lld", time);
-                std::printf("\n");
-            }
-        }
+        std::vector<scene> all = scenes();
+        for (const scene &each : all)
+            for (int lives = 0; lives * LIFE < blocks; lives++)
+                measure_lives(each, lives, std::min(blocks, LIFE), steps, pools);
     }
     must(pl_system_destroy(jobs));
 }
