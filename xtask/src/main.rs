@@ -30,6 +30,7 @@ mod package;
 mod peers;
 mod process;
 mod program;
+mod selection;
 mod source;
 mod stages;
 mod targets;

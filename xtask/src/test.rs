@@ -8,7 +8,8 @@ use clap::builder::PossibleValuesParser;
 use crate::context::Context;
 use crate::counts::Counts;
 use crate::process::{self, Manner};
-use crate::stages::{self, STAGES, Stage, Step, Switch};
+use crate::selection;
+use crate::stages::{STAGES, Stage, Step, Switch};
 use crate::tools;
 
 /// The options of `cargo xtask test`.
@@ -70,7 +71,7 @@ struct Report {
 
 /// Runs the selected stages; whether all of them passed.
 pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> {
-    let stages = stages::selected(&options.only, &options.skip);
+    let stages = selection::selected(&options.only, &options.skip);
     if options.list {
         print!("{}", listed(&stages));
         return Ok(true);
@@ -78,7 +79,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> 
     let begin = Instant::now();
     let mut reports: Vec<Report> = Vec::new();
     let mut not_run = Vec::new();
-    for group in stages::groups(&stages) {
+    for group in selection::groups(&stages) {
         let failed_before = reports
             .iter()
             .any(|report| report.verdict == Verdict::Failed);

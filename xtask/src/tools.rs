@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::context::{Context, host};
 use crate::process::{self, Manner};
 use crate::stages::{Stage, Switch};
+use crate::vm;
 
 /// One thing that a stage may need.
 pub(crate) struct Tool {
@@ -38,6 +39,8 @@ enum Probe {
     InSysroot(&'static str, &'static str),
     /// The compiler in use has the standard libraries of these targets.
     Targets(&'static [&'static str]),
+    /// This function, which says what is not there.
+    Asks(fn() -> Result<(), String>),
     /// The compiler's own triple is one of these.
     Host(&'static [&'static str]),
 }
@@ -232,6 +235,13 @@ pub(crate) const TOOLS: &[Tool] = &[
         install: Install::Run("cargo install --locked cargo-fuzz"),
     },
     Tool {
+        name: VM,
+        need: Need::Optional,
+        part_of: Some(BPF),
+        probe: Probe::Asks(vm::prepared),
+        install: Install::Not,
+    },
+    Tool {
         name: "a system that ThreadSanitizer knows",
         need: Need::Optional,
         part_of: None,
@@ -245,6 +255,9 @@ pub(crate) const PYTHON: &str = "Python with venvs";
 
 /// What compiles the part of a scheduler that runs in the kernel, and the libraries of the other part.
 pub(crate) const BPF: &str = "clang for BPF";
+
+/// A kernel and QEMU that were fetched, and a scheduler that was built: too much for a usual run to begin.
+pub(crate) const VM: &str = "virtual machine";
 
 /// Name of the row of the browser that opens pages.
 pub(crate) const BROWSER: &str = "chromium";
@@ -384,6 +397,7 @@ impl Probe {
     fn look(&self) -> Result<(), String> {
         match self {
             Probe::Runs(line) => output_of(line).map(|_| ()),
+            Probe::Asks(function) => function(),
             Probe::InSysroot(toolchain, file) => {
                 let sysroot = output_of(&format!("rustc +{toolchain} --print sysroot"))?;
                 let path = Path::new(sysroot.trim()).join(file);
@@ -442,6 +456,14 @@ fn may_use_apt() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Goal: a thing that was not prepared is missing, in the words of who was asked. Method: both answers.
+    #[test]
+    fn what_was_not_prepared_is_missing() {
+        assert!(Probe::Asks(|| Ok(())).look().is_ok());
+        let why = Probe::Asks(|| Err("it was not built".to_owned())).look();
+        assert_eq!(why.unwrap_err(), "it was not built");
+    }
 
     /// A stage can only need what the table knows.
     #[test]

@@ -44,14 +44,8 @@ pub(super) fn obtain(context: &Context) -> Result<Machine, String> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         return Err("the machine is an x86-64 one that runs on Linux".to_owned());
     }
-    let folder = context.target.join("vm");
-    let kernel = folder.join(format!("linux-{KERNEL_VERSION}"));
-    let qemu = folder.join(format!("qemu-{}", QEMU_VERSION.replace(':', "-")));
-    let machine = Machine {
-        kernel: kernel.join(format!("usr/lib/modules/{KERNEL}/vmlinuz")),
-        busybox: qemu.join("usr/bin/busybox"),
-        qemu,
-    };
+    let kernel = kernel_folder(context);
+    let machine = Machine::at_its_place(context);
     if !machine.kernel.is_file() {
         let names = ["linux-binary", "linux-base"].map(|part| format!("{part}-{KERNEL}"));
         let wanted = names.map(|name| format!("{name}={KERNEL_VERSION}"));
@@ -66,6 +60,17 @@ pub(super) fn obtain(context: &Context) -> Result<Machine, String> {
         Suite::new(context, QEMU_SUITE)?.unpack(&wanted, &machine.qemu, Depth::WithLibraries)?;
     }
     Ok(machine)
+}
+
+/// Whether nothing has to be fetched.
+pub(super) fn is_there(context: &Context) -> bool {
+    let machine = Machine::at_its_place(context);
+    machine.kernel.is_file() && machine.busybox.is_file()
+}
+
+/// Where the kernel's packages are unpacked.
+fn kernel_folder(context: &Context) -> PathBuf {
+    context.target.join(format!("vm/linux-{KERNEL_VERSION}"))
 }
 
 /// Refuses a kernel that cannot load a scheduler.
@@ -213,6 +218,17 @@ fn archive(context: &Context) -> Result<String, String> {
 }
 
 impl Machine {
+    /// It may not have been fetched.
+    fn at_its_place(context: &Context) -> Machine {
+        let version = QEMU_VERSION.replace(':', "-");
+        let qemu = context.target.join(format!("vm/qemu-{version}"));
+        Machine {
+            kernel: kernel_folder(context).join(format!("usr/lib/modules/{KERNEL}/vmlinuz")),
+            busybox: qemu.join("usr/bin/busybox"),
+            qemu,
+        }
+    }
+
     /// QEMU as it counts instructions, to which CPUs and a first program are added.
     pub(super) fn qemu(&self, context: &Context) -> Command {
         let libraries = libraries(&self.qemu);

@@ -30,6 +30,12 @@ use results::Results;
 /// The tools it takes, as in the table of `tools.rs`.
 const NEEDS: &[&str] = &["cc", tools::BPF];
 
+/// What the stage needs. The compiler is asked for with the rest: a usual run would install it else.
+pub(crate) const STAGE_NEEDS: &[&str] = &[tools::VM];
+
+/// The scheduler, below the target folder.
+const SCHEDULER: &str = "scx/release/paceline-scx";
+
 /// The compiler for the part in the kernel.
 const CLANG: &str = "clang-19";
 
@@ -78,17 +84,11 @@ pub(crate) struct Options {
 pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> {
     let said = |what: String| format!("vm: {what}");
     tools::obtain(context, NEEDS).map_err(said)?;
-    let machine = fetch::obtain(context).map_err(said)?;
-    println!("vm: {machine}");
-    let programs = build(context)?;
-    let vm = Vm {
-        context,
-        machine,
-        programs,
-        verbose: options.verbose,
-    };
+    let vm = Vm::new(context, options.verbose)?;
     if options.smoke {
-        return smoke(&vm);
+        let (results, seconds) = smoke(&vm)?;
+        println!("{}\nvm: {seconds} s", results.table());
+        return Ok(results.all_well());
     }
     let mut passed = true;
     let mut pages = Vec::new();
@@ -114,14 +114,39 @@ fn heading(cpus: u32, options: &Options) -> String {
     format!("{cpus} CPUs, {hogs} hogs, {phases} phases of 250 frames:\n")
 }
 
-fn smoke(vm: &Vm<'_>) -> Result<bool, String> {
+/// The stage `vm`.
+///
+/// # Errors
+/// What failed in the machine, or why there is none.
+pub(crate) fn stage(context: &Context) -> Result<String, String> {
+    let (results, seconds) = smoke(&Vm::new(context, false)?)?;
+    if results.all_well() {
+        Ok(format!("{seconds} s in the machine"))
+    } else {
+        Err(results.table())
+    }
+}
+
+/// Whether a machine was fetched and the scheduler built, as the first `cargo xtask vm` does.
+///
+/// # Errors
+/// If not: what to run.
+pub(crate) fn prepared() -> Result<(), String> {
+    if let Some(why) = tools::missing(&[tools::BPF]) {
+        return Err(why);
+    }
+    let context = Context::load()?;
+    if fetch::is_there(&context) && context.target.join(SCHEDULER).is_file() {
+        return Ok(());
+    }
+    Err("`cargo xtask vm --smoke` fetches and builds it, once".to_owned())
+}
+
+/// Loads a scheduler, and unloads it: what happened, and how many seconds it took.
+fn smoke(vm: &Vm<'_>) -> Result<(Results, u64), String> {
     let began = Instant::now();
     let text = vm.boot(2, &guest::smoke())?;
-    let results = Results::read(&text)?;
-    let passed = results.all_well();
-    let seconds = began.elapsed().as_secs();
-    println!("{}\nvm: {seconds} s", results.table());
-    Ok(passed)
+    Ok((Results::read(&text)?, began.elapsed().as_secs()))
 }
 
 /// Builds what runs in the machine; where the programs are.
@@ -155,7 +180,7 @@ fn build(context: &Context) -> Result<Vec<PathBuf>, String> {
         }
     }
     Ok(vec![
-        target.join("release/paceline-scx"),
+        context.target.join(SCHEDULER),
         context.target.join("release/frame-bench"),
     ])
 }
@@ -169,6 +194,18 @@ struct Vm<'a> {
 }
 
 impl Vm<'_> {
+    /// Fetches and builds what is not there.
+    fn new(context: &Context, verbose: bool) -> Result<Vm<'_>, String> {
+        let machine = fetch::obtain(context).map_err(|what| format!("vm: {what}"))?;
+        println!("vm: {machine}");
+        Ok(Vm {
+            context,
+            machine,
+            programs: build(context)?,
+            verbose,
+        })
+    }
+
     /// Starts a machine that runs the script and ends; what it printed.
     fn boot(&self, cpus: u32, script: &str) -> Result<String, String> {
         let image = self.context.target.join(format!("vm/image-{cpus}.cpio"));
