@@ -13,5 +13,10 @@ pub(super) fn own_tests(context: &Context) -> Result<Tested, String> {
     let paceline = context.root.join("crates/paceline");
     let manifest = manifest.replace("../../crates/paceline", &paceline.display().to_string());
     write(&copied.join("Cargo.toml"), &manifest)?;
-    test(context, &copied, "bevy_tasks", true, &["multi_threaded"])
+    test(
+        context,
+        &copied,
+        "bevy_tasks",
+        &["--features", "multi_threaded"],
+    )
 }

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::c::{Language, Sources, files, files_below, library, objects, program};
+use super::rayon::{on_our_core, test};
 use super::scenes::compared;
 use super::unpack::unpacked;
 use super::{SILENCE, Tested};
@@ -158,6 +159,22 @@ pub(super) fn check(context: &Context, built: &Built) -> Result<Tested, String> 
         client: "Jolt 5.0",
         counts: compared(&output)?,
     })
+}
+
+/// Those of oxijolt's own tests that run Jolt 5.6 on rayon, on our workers: `clients/rayon-core` is in the
+/// place of rayon's core. They compare states bit for bit. Compiling them takes minutes.
+pub(super) fn oxijolt_tests(context: &Context) -> Result<Tested, String> {
+    let package = on_our_core(context, "oxijolt")?;
+    let tests = [
+        "--no-default-features", // It would fetch a library that is compiled already.
+        "--test",
+        "job_system",
+        "--test",
+        "determinism",
+        "--test",
+        "event_determinism",
+    ];
+    test(context, &package, "oxijolt", &tests)
 }
 
 /// What PerformanceTest says of each quality of motion: it, and the hash.

@@ -91,6 +91,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> 
     if options.wants(Client::Jolt) && !options.smoke {
         let built = on_jolt.insert(jolt::build(context)?);
         tested.push(jolt::check(context, built)?);
+        tested.push(jolt::oxijolt_tests(context)?);
     }
     let wants_rayon = options.wants(Client::Rayon);
     if wants_rayon {

@@ -1,7 +1,7 @@
 //! rayon's tests and those of its core, as they are published, on `clients/rayon-core`.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::unpack::{copy, folder, fresh, read, unpacked, write};
 use super::{SILENCE, Tested};
@@ -51,33 +51,36 @@ pub(super) fn core_tests(context: &Context, all: bool) -> Result<Tested, String>
     let package = package.replace("../../crates/paceline", &paceline.display().to_string());
     let manifest = format!("{package}[dev-dependencies]\n{TEST_NEEDS}{PROFILE}");
     write(&ours.join("Cargo.toml"), &manifest)?;
-    test(context, &ours, "rayon-core", all, &[])
+    let kinds: &[&str] = if all { &[] } else { &["--lib", "--tests"] };
+    test(context, &ours, "rayon-core", kinds)
 }
 
 /// rayon's tests: its manifest is told that it is in no workspace, and what to put in the place of its core.
 pub(super) fn own_tests(context: &Context) -> Result<Tested, String> {
-    let ours = fresh(context, &unpacked(context, "rayon")?, "rayon")?;
+    let ours = on_our_core(context, "rayon")?;
+    test(context, &ours, "rayon", &[])
+}
+
+/// A copy of a package that depends on rayon, with ours in the place of its core.
+pub(super) fn on_our_core(context: &Context, package: &str) -> Result<PathBuf, String> {
+    let ours = fresh(context, &unpacked(context, package)?, package)?;
     let patch = context.root.join("clients/rayon-core");
     let more = format!(
         "\n[workspace]\n{PROFILE}\n[patch.crates-io]\nrayon-core = {{ path = {patch:?} }}\n"
     );
     append(&ours.join("Cargo.toml"), &more)?;
-    test(context, &ours, "rayon", true, &[])
+    Ok(ours)
 }
 
-/// Runs the tests of a package.
+/// Runs the tests of a package: `which` goes to cargo.
 pub(super) fn test(
     context: &Context,
     package: &Path,
     client: &'static str,
-    all: bool,
-    features: &[&str],
+    which: &[&str],
 ) -> Result<Tested, String> {
     let mut command = context.command("cargo");
-    command.args(["test", "--no-fail-fast", "--features", &features.join(",")]);
-    if !all {
-        command.args(["--lib", "--tests"]);
-    }
+    command.args(["test", "--no-fail-fast"]).args(which);
     command.current_dir(package).env_remove("RUSTFLAGS");
     command.env("CARGO_TARGET_DIR", folder(context).join("target"));
     let manner = Manner {

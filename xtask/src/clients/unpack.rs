@@ -8,10 +8,11 @@ use crate::context::Context;
 use crate::process;
 
 /// The packages that are fetched: of rayon the versions that `clients/rayon-core` is made for.
-const WANTED: [(&str, &str); 5] = [
+const WANTED: [(&str, &str); 6] = [
     ("box2d_sys", "0.2.1"),
     ("boxdd-sys", "0.6.0"),
     ("joltc-sys", "0.3.1+Jolt-5.0.0"),
+    ("oxijolt", "1.5.0+jolt-5.6.0"),
     ("rayon", "1.12.0"),
     ("rayon-core", "1.13.0"),
 ];
