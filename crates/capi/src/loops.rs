@@ -150,10 +150,13 @@ struct InPlace {
 
 impl Taker<LoopFunction> for InPlace {
     fn take<D: BodyData>(self, bound: Bound<LoopFunction, D>) -> Answer<pl_status> {
-        let js = self.system.js()?;
         let body = |part, cx: &Context<'_>| bound.run(part, cx);
-        let whole = || js.parallel_for(0..self.count, self.grain, body);
-        catch_unwind(AssertUnwindSafe(whole)).map_err(|payload| {
+        let whole = |cx: &Context<'_>| {
+            let run = || cx.parallel_for(0..self.count, self.grain, body);
+            catch_unwind(AssertUnwindSafe(run))
+        };
+        let ended = self.system.js()?.try_enter(whole)?;
+        ended.map_err(|payload| {
             let text = text_of(&*payload);
             Refusal::new(
                 pl_status::PL_FAILED,

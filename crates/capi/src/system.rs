@@ -96,6 +96,13 @@ impl pl_system {
             .ok_or_else(|| Refusal::new(pl_status::PL_INTERNAL, "a live job system is there"))
     }
 
+    /// The same, for calls with no answer of their own to a thread that cannot have a slot.
+    pub(crate) fn entered(&'static self) -> Answer<&'static JobSystem> {
+        let js = self.js()?;
+        js.try_enter(|_| ())?;
+        Ok(js)
+    }
+
     /// Whether this process is the child of a fork: what other threads held is held for ever.
     pub(crate) fn is_forked(&self) -> bool {
         self.process != std::process::id()

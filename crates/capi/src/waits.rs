@@ -135,7 +135,7 @@ pub unsafe extern "C" fn pl_flush(system: *mut pl_system) -> pl_status {
 pub unsafe extern "C" fn pl_poll(system: *mut pl_system, ran: *mut i32) -> pl_status {
     call(|| {
         // SAFETY: the caller's promise.
-        let has_run = unsafe { named(system) }?.js()?.poll();
+        let has_run = unsafe { named(system) }?.entered()?.poll();
         // SAFETY: the caller's promise.
         unsafe { put(ran, i32::from(has_run)) };
         Ok(pl_status::PL_OK)
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn pl_pump(
 ) -> pl_status {
     call(|| {
         // SAFETY: the caller's promise.
-        let count = unsafe { named(system) }?.js()?.pump(time(nanoseconds));
+        let count = unsafe { named(system) }?.entered()?.pump(time(nanoseconds));
         // SAFETY: the caller's promise.
         unsafe { put(ran, count) };
         Ok(pl_status::PL_OK)
@@ -176,6 +176,6 @@ pub unsafe extern "C" fn pl_warm_up(system: *mut pl_system, jobs: usize) -> pl_s
 /// `system` was made by pl_system_create.
 unsafe fn with(system: *mut pl_system, what: impl FnOnce(&JobSystem)) -> Answer<pl_status> {
     // SAFETY: the caller's promise.
-    what(unsafe { named(system) }?.js()?);
+    what(unsafe { named(system) }?.entered()?);
     Ok(pl_status::PL_OK)
 }

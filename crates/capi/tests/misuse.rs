@@ -757,3 +757,72 @@ fn the_first_size_of_a_systems_description_is_understood() {
     // SAFETY: it was made.
     assert_eq!(unsafe { pl_system_destroy(system) }, PL_OK);
 }
+
+unsafe extern "C-unwind" fn nothing(_: *mut pl_context, _: usize, _: usize, _: *mut c_void) {}
+
+/// Goal: a call of one thread too many is a status that says so, and no failure inside. Method: a job system
+/// for one thread, which has called; each call that needs a place, by another thread.
+#[test]
+fn a_thread_too_many_is_told() {
+    // SAFETY: zero is a value of each field.
+    let mut desc: pl_system_desc = unsafe { zeroed() };
+    desc.size = size_of::<pl_system_desc>();
+    desc.max_threads = 1;
+    let mut system = null_mut();
+    // SAFETY: the description is right.
+    unsafe {
+        assert_eq!(pl_system_create(&desc, &mut system), PL_OK);
+        assert_eq!(pl_flush(system), PL_OK);
+    }
+    let system = system as usize;
+    let other = std::thread::spawn(move || {
+        let system = system as *mut pl_system;
+        // SAFETY: zero is a value of each field.
+        let mut whole: pl_loop_desc = unsafe { zeroed() };
+        whole.size = size_of::<pl_loop_desc>();
+        whole.count = 10;
+        whole.body = Some(nothing);
+        let calls: [(&str, &dyn Fn() -> pl_status); 6] = [
+            // SAFETY: the job system lives, and all else is null or of this thread.
+            ("pl_flush", &|| unsafe { pl_flush(system) }),
+            // SAFETY: the job system lives, and all else is null or of this thread.
+            ("pl_poll", &|| unsafe { pl_poll(system, null_mut()) }),
+            // SAFETY: the job system lives, and all else is null or of this thread.
+            ("pl_pump", &|| unsafe { pl_pump(system, 0, null_mut()) }),
+            // SAFETY: the job system lives, and all else is null or of this thread.
+            ("pl_warm_up", &|| unsafe { pl_warm_up(system, 10) }),
+            // SAFETY: the job system lives, and all else is null or of this thread.
+            ("pl_parallel_for", &|| unsafe {
+                pl_parallel_for(system, &whole)
+            }),
+            // SAFETY: the job system lives, and all else is null or of this thread.
+            ("pl_event_create", &|| unsafe {
+                pl_event_create(system, null(), 1, &mut 0)
+            }),
+        ];
+        for (name, call) in calls {
+            assert_eq!(call(), PL_TOO_MANY_THREADS, "{name}: {}", last_error());
+            assert!(
+                last_error().contains("max_threads"),
+                "{name}: {}",
+                last_error()
+            );
+        }
+        // SAFETY: as above.
+        unsafe {
+            let mut frame = 0;
+            assert_eq!(
+                pl_frame_begin(system, null(), 1, &mut frame),
+                PL_OK,
+                "{}",
+                last_error()
+            );
+            assert_eq!(pl_frame_end(system, frame), PL_OK);
+            assert_eq!(pl_counter(system, c"a".as_ptr(), 1), PL_OK);
+        }
+    });
+    other.join().unwrap();
+    // SAFETY: the job system lives, and no other thread calls it.
+    let ended = unsafe { pl_system_destroy(system as *mut pl_system) };
+    assert_eq!(ended, PL_OK);
+}

@@ -23,7 +23,7 @@ use super::origin::Origin;
 use super::over::{Loop, LoopData};
 use super::schedule::NewJob;
 use super::trace::{Pattern, Trace};
-use crate::error::{BuildError, GraphError, or_panic};
+use crate::error::{BuildError, GraphError, ScheduleError, or_panic};
 use crate::policy::Grain;
 use crate::stats::Stats;
 use crate::store::{JobId, Name, Ticket};
@@ -134,6 +134,23 @@ impl<P: Platform> JobSystem<P> {
     #[track_caller]
     pub fn enter<R>(&self, f: impl FnOnce(&Context<'_, P>) -> R) -> R {
         f(&self.context_or_panic())
+    }
+
+    /// The same, with an error where this thread cannot have a slot: then `f` is not called. For a thread
+    /// that would rather do without the job system than end.
+    ///
+    /// ```
+    /// let js = paceline::Builder::new().max_threads(1).build().unwrap();
+    /// js.enter(|_| std::thread::scope(|scope| {
+    ///     let other = scope.spawn(|| js.try_enter(|cx| cx.flush()));
+    ///     println!("{}", other.join().unwrap().unwrap_err());
+    /// }));
+    /// ```
+    ///
+    /// # Errors
+    /// More threads than [`Builder::max_threads`] use the job system, or this is a fork's child.
+    pub fn try_enter<R>(&self, f: impl FnOnce(&Context<'_, P>) -> R) -> Result<R, ScheduleError> {
+        Ok(f(&self.shared.context()?))
     }
 
     /// Runs `f` on this thread, in a lane. Jobs that it makes are of that lane, unless they say another one
