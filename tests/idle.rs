@@ -2,7 +2,9 @@
 //!
 //! Method: a process of its own, so that no other test's computing is counted. It does nothing for two
 //! seconds; the CPU time of the whole process, the wake-ups sent and the parks are read before and after.
-//! This is the one place where time is asserted: CPU time that must not be used.
+//! This is the one place where time is asserted: CPU time that must not be used. The same pauses before there
+//! is a job system are the control, because a hypervisor that takes the CPU away while a thread wakes up has
+//! the kernel charge that to the thread.
 
 use std::mem::MaybeUninit;
 use std::thread::sleep;
@@ -13,6 +15,8 @@ use paceline::{Builder, Grain, JobSystem, Stats};
 use crate::process::{child, is_child};
 
 const NOTHING: Duration = Duration::from_secs(2);
+/// Pauses of a kind. Threads that do not rest show in each.
+const PAUSES: usize = 3;
 const ALLOWED: Duration = Duration::from_millis(1);
 
 /// User and system time of this process so far.
@@ -45,15 +49,29 @@ fn settle(js: &JobSystem) {
     }
 }
 
-fn assert_idle(js: &JobSystem, when: &str) {
-    settle(js);
-    let (stats, cpu) = (js.stats(), cpu_time());
+/// The CPU time of this process while it does nothing.
+fn pause() -> Duration {
+    let before = cpu_time();
     sleep(NOTHING);
-    let used = cpu_time() - cpu;
-    let happened = js.stats().since(&stats);
-    println!("{when}: {used:?} of CPU in {NOTHING:?}");
-    assert_eq!(happened, Stats::default(), "{when}");
-    assert!(used <= ALLOWED, "{when}: {used:?}");
+    cpu_time() - before
+}
+
+/// `bare`: the CPU time of a pause without a job system.
+fn assert_idle(js: &JobSystem, when: &str, bare: Duration) {
+    settle(js);
+    let mut least = Duration::MAX;
+    for _ in 0..PAUSES {
+        let before = js.stats();
+        let used = pause();
+        let happened = js.stats().since(&before);
+        println!("{when}: {used:?} of CPU in {NOTHING:?}, without a job system {bare:?}");
+        assert_eq!(happened, Stats::default(), "{when}");
+        least = least.min(used);
+        if least <= bare + ALLOWED {
+            return;
+        }
+    }
+    panic!("{when}: {least:?}, without a job system {bare:?}");
 }
 
 #[test]
@@ -68,8 +86,9 @@ fn in_child() {
     if !is_child() {
         return;
     }
+    let bare = (0..PAUSES).map(|_| pause()).max().unwrap_or_default();
     let js = Builder::new().workers(2).build().expect("it can be built");
-    assert_idle(&js, "new");
+    assert_idle(&js, "new", bare);
     let jobs = (0..10_000).map(|_| js.schedule(|_| ())).collect::<Vec<_>>();
     for &job in &jobs {
         js.wait(job);
@@ -79,5 +98,5 @@ fn in_child() {
     });
     js.scope(|s| (0..1_000).for_each(|_| s.spawn(|_| ())));
     assert!(js.stats().jobs >= 11_000);
-    assert_idle(&js, "after a burst");
+    assert_idle(&js, "after a burst", bare);
 }
