@@ -1,39 +1,19 @@
 //! Goal: a job system with nothing to do costs nothing, neither when it is new nor after a burst.
 //!
-//! Method: a process of its own, so that no other test's computing is counted. It does nothing for two
-//! seconds; the CPU time of the whole process, the wake-ups sent and the parks are read before and after.
-//! This is the one place where time is asserted: CPU time that must not be used. The same pauses before there
-//! is a job system are the control, because a hypervisor that takes the CPU away while a thread wakes up has
-//! the kernel charge that to the thread.
+//! Method: a process of its own. Its main thread sleeps for two seconds; wake-ups and parks are read before
+//! and after, and what the kernel says of all other threads: their time on a CPU, and how often they were
+//! switched away from. None of it may be anything. The thread that sleeps is left out, since its own wake-up
+//! costs what the machine likes.
 
-use std::mem::MaybeUninit;
 use std::thread::sleep;
 use std::time::Duration;
 
+use measure::{OtherThreads, Used};
 use paceline::{Builder, Grain, JobSystem, Stats};
 
 use crate::process::{child, is_child};
 
 const NOTHING: Duration = Duration::from_secs(2);
-/// Pauses of a kind. Threads that do not rest show in each.
-const PAUSES: usize = 3;
-const ALLOWED: Duration = Duration::from_millis(1);
-
-/// User and system time of this process so far.
-fn cpu_time() -> Duration {
-    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: `usage` is writable and all-zero is a valid `rusage`.
-    let usage = unsafe {
-        assert_eq!(libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()), 0);
-        usage.assume_init()
-    };
-    [usage.ru_utime, usage.ru_stime]
-        .iter()
-        .map(|time| {
-            Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64)
-        })
-        .sum()
-}
 
 /// Until the workers are asleep. A loaded machine may take longer than the first 100 ms to let them get
 /// there; the rounds are few, so the checks below find workers that never rest.
@@ -49,29 +29,16 @@ fn settle(js: &JobSystem) {
     }
 }
 
-/// The CPU time of this process while it does nothing.
-fn pause() -> Duration {
-    let before = cpu_time();
-    sleep(NOTHING);
-    cpu_time() - before
-}
-
-/// `bare`: the CPU time of a pause without a job system.
-fn assert_idle(js: &JobSystem, when: &str, bare: Duration) {
+fn assert_idle(js: &JobSystem, when: &str) {
     settle(js);
-    let mut least = Duration::MAX;
-    for _ in 0..PAUSES {
-        let before = js.stats();
-        let used = pause();
-        let happened = js.stats().since(&before);
-        println!("{when}: {used:?} of CPU in {NOTHING:?}, without a job system {bare:?}");
-        assert_eq!(happened, Stats::default(), "{when}");
-        least = least.min(used);
-        if least <= bare + ALLOWED {
-            return;
-        }
-    }
-    panic!("{when}: {least:?}, without a job system {bare:?}");
+    let others = || OtherThreads::now().expect("Linux counts for each thread");
+    let (stats, threads) = (js.stats(), others());
+    sleep(NOTHING);
+    let used = others().since(&threads);
+    let happened = js.stats().since(&stats);
+    println!("{when}: {used:?} in {NOTHING:?}");
+    assert_eq!(happened, Stats::default(), "{when}");
+    assert_eq!(used, Used::default(), "{when}");
 }
 
 #[test]
@@ -86,9 +53,8 @@ fn in_child() {
     if !is_child() {
         return;
     }
-    let bare = (0..PAUSES).map(|_| pause()).max().unwrap_or_default();
     let js = Builder::new().workers(2).build().expect("it can be built");
-    assert_idle(&js, "new", bare);
+    assert_idle(&js, "new");
     let jobs = (0..10_000).map(|_| js.schedule(|_| ())).collect::<Vec<_>>();
     for &job in &jobs {
         js.wait(job);
@@ -98,5 +64,5 @@ fn in_child() {
     });
     js.scope(|s| (0..1_000).for_each(|_| s.spawn(|_| ())));
     assert!(js.stats().jobs >= 11_000);
-    assert_idle(&js, "after a burst", bare);
+    assert_idle(&js, "after a burst");
 }

@@ -457,7 +457,7 @@ fn may_use_apt() -> bool {
 mod tests {
     use super::*;
 
-    /// Goal: a thing that was not prepared is missing, in the words of who was asked. Method: both answers.
+    /// Goal: a thing that was not prepared is missing, in the words of the answer. Method: both answers.
     #[test]
     fn what_was_not_prepared_is_missing() {
         assert!(Probe::Asks(|| Ok(())).look().is_ok());

@@ -156,7 +156,7 @@ private:
                 }
                 event_.store(event, std::memory_order_relaxed);
                 if (word_.fetch_or(AWAITED, std::memory_order_acq_rel) == 0)
-                    pl_event_complete(on.jobs, event); // All is over, and nobody has seen the flag.
+                    pl_event_complete(on.jobs, event); // All is over, and no thread has seen the flag.
                 else
                     await(on, event);
                 word_.fetch_and(~AWAITED, std::memory_order_acq_rel);

@@ -95,7 +95,6 @@ const ALLOWED: &[&str] = &[
     "tests/hints.rs",
     "tests/hostile/misuse/fork.rs",
     "tests/confined.rs",
-    "tests/idle.rs",
     "tests/process.rs",
     "tests/report/asked.rs",
     "tests/refused.rs",
