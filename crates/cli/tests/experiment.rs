@@ -64,6 +64,14 @@ fn without_a_name_there_is_a_list() {
     let names = list["experiments"].as_array().unwrap().iter();
     let mut names = names.map(|experiment| experiment["name"].as_str().unwrap());
     assert!(names.all(|name| out.contains(name)));
+    // Whether it has a part for the machine at hand, which `cargo xtask vm` asks.
+    let nothing_here = |name: &str| {
+        let all = list["experiments"].as_array().unwrap();
+        let it = all.iter().find(|it| it["name"] == name).unwrap();
+        it["nothing_here"].clone()
+    };
+    assert_eq!(nothing_here("priority-inversion"), Value::Null);
+    assert_eq!(nothing_here("wait-for"), "the policy is a kernel's");
 }
 
 /// Goal: a run says the same in words and as an object with the documented keys, twice the same, and writes
@@ -83,7 +91,7 @@ fn a_run_in_all_its_forms() {
     assert_eq!(once, again);
     let report: Value = serde_json::from_str(&once).unwrap();
     for key in [
-        "name", "source", "machine", "policy", "rows", "claims", "notes",
+        "name", "source", "machine", "policy", "tables", "rows", "claims", "notes",
     ] {
         assert!(report.get(key).is_some(), "{key} is missing in {once}");
     }
@@ -95,6 +103,13 @@ fn a_run_in_all_its_forms() {
     }
     assert_eq!(report["claims"][0]["got"], 9.0);
     assert_eq!(report["rows"][0]["switches"], 9.0);
+    assert_eq!(report["tables"][0]["title"], report["rows"][0]["table"]);
+    let columns = report["tables"][0]["columns"].as_array().unwrap();
+    assert!(
+        columns
+            .iter()
+            .all(|name| report["rows"][0].get(name.as_str().unwrap()).is_some())
+    );
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     assert!(read("virtual-slice-schedules.svg").contains("</svg>"));
     let page = read("virtual-slice.md");

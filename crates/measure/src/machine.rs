@@ -41,6 +41,8 @@ pub struct Machine {
     pub kernel: String,
     /// Those boot flags that matter here.
     pub boot_flags: Vec<String>,
+    /// The scheduler that `sched_ext` has put in charge, by its name for itself; none under the kernel's own.
+    pub scheduler: Option<String>,
     /// The frequency governor of the first CPU; none if it cannot be read.
     pub governor: Option<String>,
 }
@@ -61,6 +63,10 @@ impl Machine {
             parallelism: topology.effective_parallelism(),
             kernel: release.map_or(system.to_owned(), |release| format!("{system} {release}")),
             boot_flags: text("/proc/cmdline").map_or(Vec::new(), |line| relevant_flags(&line)),
+            scheduler: scheduler_of(
+                text("/sys/kernel/sched_ext/state").as_deref(),
+                text("/sys/kernel/sched_ext/root/ops").as_deref(),
+            ),
             governor: text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
                 .map(|governor| governor.trim().to_owned()),
         }
@@ -74,7 +80,21 @@ impl fmt::Display for Machine {
         if self.parallelism != self.cpus {
             write!(f, " ({} at a time)", self.parallelism)?;
         }
-        write!(f, ", {}", self.kernel)
+        write!(f, ", {}", self.kernel)?;
+        match &self.scheduler {
+            Some(name) => write!(f, ", scheduled by {name} (sched_ext)"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The scheduler in charge, of the two files that say so. Kernels without `sched_ext` have neither.
+fn scheduler_of(state: Option<&str>, ops: Option<&str>) -> Option<String> {
+    match state?.trim() {
+        "disabled" | "disabling" => None,
+        // It is in charge, or about to be; one that has no name is one all the same.
+        _ => Some(ops.map_or("", str::trim))
+            .map(|name| if name.is_empty() { "?" } else { name }.to_owned()),
     }
 }
 
@@ -97,6 +117,18 @@ mod tests {
         assert_eq!(relevant_flags(line), ["sched_vcpu_pack=15", "isolcpus=2-3"]);
     }
 
+    /// Goal: a scheduler is named if one is in charge, and only then. Method: the files as kernels have them:
+    /// none, one that is loaded, one that was, and one without a name.
+    #[test]
+    fn the_scheduler_in_charge_is_named() {
+        assert_eq!(scheduler_of(None, None), None);
+        let loaded = scheduler_of(Some("enabled\n"), Some("rustland_333\n"));
+        assert_eq!(loaded.as_deref(), Some("rustland_333"));
+        assert_eq!(scheduler_of(Some("disabled\n"), None), None);
+        assert_eq!(scheduler_of(Some("disabling\n"), Some("x\n")), None);
+        assert_eq!(scheduler_of(Some("enabled\n"), None).as_deref(), Some("?"));
+    }
+
     /// Goal: the description is one line that has the parts. Method: a machine made up.
     #[test]
     fn a_machine_is_one_line() {
@@ -106,11 +138,21 @@ mod tests {
             parallelism: 2,
             kernel: "Linux 6.1".into(),
             boot_flags: Vec::new(),
+            scheduler: None,
             governor: None,
         };
         assert_eq!(
             machine.to_string(),
             "Toaster, 4 CPUs (2 at a time), Linux 6.1"
+        );
+        let scheduler = Some("waitfor".into());
+        assert_eq!(
+            Machine {
+                scheduler,
+                ..machine
+            }
+            .to_string(),
+            "Toaster, 4 CPUs (2 at a time), Linux 6.1, scheduled by waitfor (sched_ext)"
         );
         assert!(!Machine::read().to_string().contains('\n'));
     }

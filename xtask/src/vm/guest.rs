@@ -175,6 +175,42 @@ pub(super) fn measure(phases: u32, later: u32, faults: bool) -> String {
     script + &format!("dmesg | grep -iE 'stall|warn|BUG:' | head\necho '{END}'\n")
 }
 
+/// An experiment of `paceline`, run where it is; what it found is one line.
+const EXPERIMENT: &str = r#"
+experiment() { # NAME SECONDS OPTIONS...
+    name=$1; sleep $2; shift 2
+    if paceline experiment $name --real --json "$@" >/tmp/found 2>/tmp/errors; then
+        printf 'findings %s %s %s\n' $LABEL $name "$(tr -d '\n' </tmp/found)"
+        echo "check $name:$LABEL ok"
+    else
+        echo "check $name:$LABEL FAILED: exit code $?: $(tail -n 1 /tmp/errors)"
+    fi
+}
+"#;
+
+/// These experiments under Linux's own scheduler and under each policy, so many times.
+pub(super) fn experiments(names: &[String], phases: u32, later: u32, quick: bool) -> String {
+    let (seconds, millis) = (later / 1_000, later % 1_000);
+    let options = if quick { " --quick" } else { "" };
+    let offsets: Vec<String> = (0..phases)
+        .map(|phase| format!("2.{:06}", phase * TICK_MICROS / phases))
+        .collect();
+    let runs: String = names
+        .iter()
+        .map(|name| {
+            let offsets = offsets.join(" ");
+            format!("for P in {offsets}; do experiment {name} $P{options}; done\n")
+        })
+        .collect();
+    let mut script = format!("{TOOLS}{EXPERIMENT}sleep {seconds}.{millis:03}\nsleep 20\n");
+    script += &format!("LABEL={BASE}\n{runs}");
+    // Programs say nothing of their waits in an experiment.
+    for it in SCHEDULERS.iter().filter(|it| !it.hints) {
+        script += &format!("LABEL={}; load {}\n{runs}unload\n", it.label, it.options);
+    }
+    script + &format!("echo '{END}'\n")
+}
+
 /// One scheduler for three seconds.
 pub(super) fn smoke() -> String {
     let run = "LABEL=waitfor; load --policy waitfor --hints\nframes --hints\nunload\n";
@@ -187,6 +223,27 @@ pub(super) fn smoke() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Goal: each experiment is run under each scheduler, in each phase, and quickly only if that is wanted.
+    /// Method: the script of two experiments in two phases.
+    #[test]
+    fn experiments_run_under_each_scheduler() {
+        let names = ["a", "b"].map(str::to_owned);
+        let script = experiments(&names, 2, 0, false);
+        for name in names {
+            let runs = format!("for P in 2.000000 2.002000; do experiment {name} $P; done\n");
+            // Linux's own scheduler, and three policies.
+            assert_eq!(script.matches(&runs).count(), 4, "{script}");
+        }
+        assert_eq!(script.matches("\nunload\n").count(), 3);
+        assert!(!script.contains("hints\n"), "{script}");
+        let quick = experiments(&["a".to_owned()], 1, 0, true);
+        assert_eq!(
+            quick.matches("experiment a $P --quick;").count(),
+            4,
+            "{quick}"
+        );
+    }
 
     /// Goal: phases lie evenly within a tick, and each scheduler is loaded, run and unloaded. Method: the
     /// script of two phases.

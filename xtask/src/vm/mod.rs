@@ -9,7 +9,10 @@
 //! depend on what else this machine does, and is the same each time. A spread comes from phases: how the
 //! frames lie to the kernel's ticks; and from boots (`--later`): how the CPUs' ticks lie to each other.
 
+mod checks;
+mod experiments;
 mod fetch;
+mod findings;
 mod guest;
 mod image;
 mod results;
@@ -42,26 +45,37 @@ const CLANG: &str = "clang-19";
 /// How long the machine may say nothing. A run of frames takes a minute on a busy machine.
 const SILENCE: Duration = Duration::from_secs(10 * 60);
 
-/// The page with the table, and the lines around it.
+/// The page with the tables. A table is between two lines with its name ([`marks`]).
 const PAGE: &str = "docs/guide/kernel.md";
-const BEGIN: &str = "<!-- vm:begin -->\n";
-const END: &str = "<!-- vm:end -->\n";
+
+/// The name of the table of frames.
+const FRAMES: &str = "vm";
 
 /// The options of `cargo xtask vm`.
 #[derive(Args)]
 #[command(after_help = "\
 The first time takes some minutes: the scheduler's libraries are built (1 GB below cargo's target folder), \
 and a kernel and QEMU are fetched (55 MB). Afterwards all runs take a quarter of an hour, and --smoke half a \
-minute. Needed: a Debian with apt, and clang-19, which is installed if we may.")]
+minute. Needed: a Debian with apt, and clang-19, which is installed if we may.
+
+Experiments of `paceline`, under Linux's own scheduler and under each policy:
+  cargo xtask vm --experiment priority-inversion --quick --cpus 2 --phases 1")]
 pub(crate) struct Options {
     /// Only load a scheduler, run frames for 3 s, and unload it
     #[arg(long, conflicts_with_all = ["doc", "cpus", "phases"])]
     smoke: bool,
+    /// Run what these experiments of `paceline` measure on a machine, instead of frames
+    #[arg(long, value_name = "NAME", value_delimiter = ',',
+          conflicts_with_all = ["smoke", "no_faults"])]
+    experiment: Vec<String>,
+    /// Run less of the experiments: shapes and counts are right, tails are not
+    #[arg(long, requires = "experiment")]
+    quick: bool,
     /// How many CPUs the machines have, one after the other
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [4, 2],
           value_parser = clap::value_parser!(u32).range(1..=8))]
     cpus: Vec<u32>,
-    /// In how many phases to the ticks the frames run
+    /// In how many phases to the ticks the frames run, or how often the experiments
     #[arg(long, value_name = "N", default_value_t = 5,
           value_parser = clap::value_parser!(u32).range(1..=20))]
     phases: u32,
@@ -84,6 +98,9 @@ pub(crate) struct Options {
 pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> {
     let said = |what: String| format!("vm: {what}");
     tools::obtain(context, NEEDS).map_err(said)?;
+    if !options.experiment.is_empty() {
+        return experiments::run(context, options);
+    }
     let vm = Vm::new(context, options.verbose)?;
     if options.smoke {
         let (results, seconds) = smoke(&vm)?;
@@ -104,7 +121,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> 
     }
     if options.doc {
         let date = vm.machine.to_string();
-        write_page(context, &format!("{date}.\n\n{}", pages.join("\n")))?;
+        write_page(context, FRAMES, &format!("{date}.\n\n{}", pages.join("\n")))?;
     }
     Ok(passed)
 }
@@ -241,18 +258,30 @@ fn save(path: &Path, text: &str) -> Result<(), String> {
     fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn write_page(context: &Context, text: &str) -> Result<(), String> {
+/// Writes the table of this name.
+fn write_page(context: &Context, name: &str, text: &str) -> Result<(), String> {
     let path = context.root.join(PAGE);
     let old = fs::read_to_string(&path).map_err(|error| format!("{PAGE}: {error}"))?;
-    let parts = old
-        .split_once(BEGIN)
-        .and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
-    let Some((before, after)) = parts else {
-        return Err(format!("{PAGE} has no {} … {}", BEGIN.trim(), END.trim()));
-    };
-    save(&path, &format!("{before}{BEGIN}{text}{END}{after}"))?;
+    save(&path, &with_table(&old, name, text)?)?;
     println!("vm: {PAGE} has the table");
     Ok(())
+}
+
+/// The lines around the table of this name.
+fn marks(name: &str) -> [String; 2] {
+    ["begin", "end"].map(|end| format!("<!-- {name}:{end} -->\n"))
+}
+
+/// The page with this text in the place of a table.
+fn with_table(page: &str, name: &str, text: &str) -> Result<String, String> {
+    let [begin, end] = marks(name);
+    let parts = page
+        .split_once(&begin)
+        .and_then(|(before, rest)| Some((before, rest.split_once(&end)?.1)));
+    let Some((before, after)) = parts else {
+        return Err(format!("{PAGE} has no {} … {}", begin.trim(), end.trim()));
+    };
+    Ok(format!("{before}{begin}{text}{end}{after}"))
 }
 
 /// A command whose output is wanted, and why it failed if it did.
@@ -265,4 +294,24 @@ fn output(mut command: Command, name: &str) -> Result<String, String> {
     let errors = String::from_utf8_lossy(&done.stderr);
     let last = errors.trim_end().lines().last().unwrap_or_default();
     Err(format!("{name}: {} {last}", done.status))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: a table takes the place of the one of its name, and of no other; a page without that place is
+    /// an error. Method: a page of two tables; a name that it has not.
+    #[test]
+    fn a_table_takes_its_place() {
+        let page =
+            "a\n<!-- vm:begin -->\nold\n<!-- vm:end -->\n<!-- x:begin -->\n<!-- x:end -->\nz\n";
+        let new = with_table(page, "x", "new\n").unwrap();
+        assert_eq!(new, page.replace("x:begin -->\n", "x:begin -->\nnew\n"));
+        let why = with_table(page, "y", "new\n").unwrap_err();
+        assert!(
+            why.contains("has no <!-- y:begin --> … <!-- y:end -->"),
+            "{why}"
+        );
+    }
 }

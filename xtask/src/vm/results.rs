@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::checks::Checks;
 use super::guest::{BASE, IDLE, SHORTER, TOLD, UNTOLD};
 
 /// Frames with hints have at most this share of the 99th percentile under the kernel's own scheduler …
@@ -30,7 +31,7 @@ struct Run {
 pub(super) struct Results {
     /// By label, in the order in which they ran.
     runs: Vec<(String, Vec<Run>)>,
-    checks: Vec<(String, String)>,
+    checks: Checks,
 }
 
 impl Results {
@@ -39,12 +40,12 @@ impl Results {
     /// # Errors
     /// A line of results that cannot be read.
     pub(super) fn read(text: &str) -> Result<Results, String> {
-        let mut results = Results::default();
+        let mut results = Results {
+            checks: Checks::read(text),
+            ..Results::default()
+        };
         for line in text.lines().map(str::trim) {
-            if let Some(rest) = line.strip_prefix("check ") {
-                let (name, how) = rest.split_once(' ').unwrap_or((rest, "FAILED"));
-                results.checks.push((name.to_owned(), how.to_owned()));
-            } else if let Some(rest) = line.strip_prefix("result ") {
+            if let Some(rest) = line.strip_prefix("result ") {
                 let (label, run) =
                     read_run(rest).ok_or_else(|| format!("vm: not a result: {line:?}"))?;
                 match results.runs.iter_mut().find(|(known, _)| *known == label) {
@@ -58,8 +59,7 @@ impl Results {
 
     /// Whether all that had to happen did, and there were frames.
     pub(super) fn all_well(&self) -> bool {
-        let checks = self.checks.iter().all(|(_, how)| how == "ok");
-        checks && !self.checks.is_empty() && !self.runs.is_empty()
+        self.checks.all_passed() && !self.runs.is_empty()
     }
 
     /// A table in Markdown, and the checks in a sentence.
@@ -86,19 +86,8 @@ impl Results {
                 ms(|run| run.max),
             );
         }
-        let failed: Vec<String> = self
-            .checks
-            .iter()
-            .filter(|(_, how)| how != "ok")
-            .map(|(name, how)| format!("{name}: {how}"))
-            .collect();
-        let count = self.checks.len();
-        text += &if failed.is_empty() {
-            format!("\n{count} checks of loading, unloading and faults, all passed.\n")
-        } else {
-            format!("\n{count} checks, of which failed: {}\n", failed.join("; "))
-        };
-        text
+        let checks = self.checks.sentence("loading, unloading and faults");
+        text + &format!("\n{checks}\n")
     }
 
     /// Says whether the targets are met; they count where `binding`.
@@ -242,8 +231,7 @@ mod tests {
     #[test]
     fn a_failed_check_is_a_failure() {
         let mut bad = results(15_000, 1900);
-        bad.checks
-            .push(("unload".to_owned(), "FAILED: why".to_owned()));
+        bad.checks = Checks::read("check load ok\ncheck unload FAILED: why\n");
         assert!(!bad.verdict(false));
         assert!(bad.table().contains("unload: FAILED: why"));
         let none = Results::read(&line(BASE, 0, 1, 1)).expect("results");

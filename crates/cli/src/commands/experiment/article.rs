@@ -47,6 +47,14 @@ pub(super) enum Here {
 }
 
 impl Experiment {
+    /// Why nothing of it runs on the machine at hand, if nothing does.
+    pub(super) fn nothing_here(&self) -> Option<&'static str> {
+        match self.here {
+            Here::Run(_) => None,
+            Here::Nothing(why) => Some(why),
+        }
+    }
+
     /// All that was only chosen in it, each once.
     pub(super) fn values(&self) -> Vec<&'static ChosenValue> {
         let mut values: Vec<&'static ChosenValue> = Vec::new();

@@ -212,6 +212,8 @@ pub(super) struct Claim {
     pub(super) note: String,
     /// Why it does not hold here, if it does not.
     reason: &'static str,
+    /// Of a claim about this machine: the simulated one that is about the same.
+    simulated_as: Option<&'static str>,
 }
 
 impl Claim {
@@ -227,6 +229,7 @@ impl Claim {
             variations: Vec::new(),
             note: String::new(),
             reason: "",
+            simulated_as: None,
         }
     }
 
@@ -307,6 +310,12 @@ impl Claim {
     /// Why it does not hold here; shown only if it does not.
     pub(super) fn or_else(mut self, reason: &'static str) -> Claim {
         self.reason = reason;
+        self
+    }
+
+    /// Which simulated claim of the same experiment is about the same as this one, about this machine.
+    pub(super) fn simulated_as(mut self, id: &'static str) -> Claim {
+        self.simulated_as = Some(id);
         self
     }
 
@@ -477,6 +486,7 @@ impl Claim {
             "settings": self.holds_in().of,
             "verdict": verdict.name(),
             "note": self.remark(),
+            "simulated_as": self.simulated_as,
         })
     }
 }

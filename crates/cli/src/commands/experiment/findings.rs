@@ -159,7 +159,13 @@ impl Table {
         out
     }
 
-    /// A row as an object each; times are in nanoseconds.
+    /// What it shows, and its columns in their order, which a row as an object does not keep.
+    pub(super) fn head(&self) -> Value {
+        json!({ "title": self.title, "columns": self.columns })
+    }
+
+    /// A row as an object each. Times are in nanoseconds, and whole; other numbers have a fraction, if only
+    /// `.0`.
     pub(super) fn json(&self) -> impl Iterator<Item = Value> + '_ {
         self.rows.iter().map(|row| {
             let title = ("table".to_owned(), json!(self.title));

@@ -47,6 +47,10 @@ use super::simulate::unknown;
 /// that does not hold is a finding, and the exit code is 0; it is 1 if a claim of
 /// ours about it does not.
 ///
+/// With --real it runs here, under the scheduler that is in charge here. In a
+/// checkout of the sources, `cargo xtask vm --experiment NAME` runs that in a
+/// virtual machine, under Linux's own scheduler and under policies of sched_ext.
+///
 /// Where an article does not give a value one was chosen. With --sensitivity each
 /// of them is varied over its range, and so are the seeds: a verdict stands only
 /// if nine of ten settings of each value agree, and else it depends on that value.
@@ -73,7 +77,7 @@ pub(crate) struct ExperimentArguments {
     /// Only the simulated parts
     #[arg(long)]
     sim: bool,
-    /// Only the parts on this machine
+    /// Only the parts on this machine, under its scheduler
     #[arg(long, conflicts_with = "sim")]
     real: bool,
     /// Seed of everything that is drawn
@@ -270,6 +274,7 @@ fn list(as_json: bool) -> Result<(), Failure> {
                 "name": experiment.name,
                 "source": experiment.source,
                 "question": experiment.question,
+                "nothing_here": experiment.nothing_here(),
             })
         };
         let all: Vec<_> = ALL.iter().map(about).collect();

@@ -11,6 +11,8 @@ mod scene_jobs;
 mod slow_core;
 
 pub(super) use choices::{CORES_BACK, CRITICAL};
+#[cfg(test)]
+pub(super) use here::SIMULATED;
 pub(super) use remedies::{end_of_wait, varied};
 pub(super) use remedy::{park, thread};
 pub(super) use scene::scene_on;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::article::Experiment;
 use super::chosen::ChosenValue;
 use super::claim::{By, ClaimVerdict};
-use super::findings::Findings;
+use super::findings::{Findings, Table};
 use super::lab::Effort;
 use super::sensitivity::over_seeds;
 use crate::commands::accounts::wrapped;
@@ -103,6 +103,7 @@ pub(super) fn json(experiment: &Experiment, findings: &Findings, effort: &Effort
         "policy": experiment.policy,
         "quick": effort.quick,
         "seed": effort.seed,
+        "tables": findings.tables.iter().map(Table::head).collect::<Vec<_>>(),
         "rows": findings.tables.iter().flat_map(|table| table.json()).collect::<Vec<_>>(),
         "chosen": experiment.values().iter().map(|value| chosen(value, effort)).collect::<Vec<_>>(),
         "sensitivity": findings.is_varied,

@@ -112,7 +112,19 @@ fn verdicts_are_what_was_found() {
             experiment.name
         );
         check_claims(&findings);
+        check_simulated(experiment, &findings);
         check_lessons(experiment, &findings);
+    }
+}
+
+/// What a claim about this machine names as its like is a claim of the simulated parts.
+fn check_simulated(experiment: &Experiment, findings: &Findings) {
+    let named: &[&str] = match experiment.name {
+        "priority-inversion" => &priority_inversion::SIMULATED,
+        _ => &[],
+    };
+    for id in named {
+        assert!(findings.claims.iter().any(|claim| claim.id == *id), "{id}");
     }
 }
 

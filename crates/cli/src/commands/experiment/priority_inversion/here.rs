@@ -17,6 +17,12 @@ const WAITS: [(&str, WaitPolicy); 3] = [
     ("spin, then park (adaptive)", WaitPolicy::Adaptive),
 ];
 
+/// For a test: the simulated claims that the two about this machine are about, too.
+#[cfg(test)]
+pub(in crate::commands::experiment) const SIMULATED: [&str; 2] = [BUSY_WAIT, SCENE];
+const BUSY_WAIT: &str = "000-h";
+const SCENE: &str = "000-a";
+
 /// The results of one way to wait.
 struct WaitRun {
     report: LoadedReport,
@@ -129,7 +135,8 @@ fn claims(busy: &WaitRun, park: &WaitRun, recorded: u32) -> Vec<Claim> {
             "ms, p50 of a frame",
         )
         .or_else("the program that burns its CPUs is given as much of them as it needs here")
-        .note("against the busy wait, both beside threads that want the same CPUs"),
+        .note("against the busy wait, both beside threads that want the same CPUs")
+        .simulated_as(BUSY_WAIT),
     ];
     if let Some((busy, park)) = busy.inversions.zip(park.inversions) {
         let millis = |inversions: Inversions| inversions.busy_waited.0 as f64 / 1e6;
@@ -147,7 +154,8 @@ fn claims(busy: &WaitRun, park: &WaitRun, recorded: u32) -> Vec<Claim> {
             .or_else("the thread that was waited for was hardly ever off its CPU meanwhile")
             .note(format!(
                 "against those of a program that parks, in {recorded} frames of each"
-            )),
+            ))
+            .simulated_as(SCENE),
         );
     }
     claims
