@@ -59,6 +59,27 @@ impl Busy {
         }
     }
 
+    /// The same where a computation of `wanted` took `took` of CPU time: while other CPUs are busy some
+    /// machines are slower than they were alone. It stays as it is if either is nothing.
+    ///
+    /// ```
+    /// # use event::Nanos;
+    /// # use paceline_workload::busy::Busy;
+    /// let busy = Busy::calibrate(&platform::Os);
+    /// let half = busy.paced(Nanos(100), Nanos(200));
+    /// assert!(half.steps(Nanos(1_000_000)).abs_diff(busy.steps(Nanos(500_000))) <= 1);
+    /// ```
+    pub fn paced(self, wanted: Nanos, took: Nanos) -> Busy {
+        if wanted == Nanos::ZERO || took == Nanos::ZERO {
+            return self;
+        }
+        let rate = u128::from(self.rate) * u128::from(wanted.0) / u128::from(took.0);
+        match u64::try_from(rate) {
+            Ok(rate) if rate < RATE_LIMIT => Busy { rate },
+            _ => self,
+        }
+    }
+
     /// The number of steps of [`chain`] that take about `length`; 0 if nothing is computed.
     pub fn steps(&self, length: Nanos) -> u64 {
         let steps = (u128::from(length.0) * u128::from(self.rate)) >> RATE_SHIFT;
@@ -115,6 +136,10 @@ mod tests {
         let slow = Busy::from_trial(Nanos(TRIAL_STEPS * 4));
         assert_eq!(slow.steps(Nanos(500)), 125);
         assert_eq!(Busy::from_trial(Nanos(0)), Busy::NONE);
+        assert_eq!(two_per_nano.paced(Nanos(1), Nanos(8)), slow);
+        for (wanted, took) in [(0, 1), (1, 0), (u64::MAX, 1)] {
+            assert_eq!(slow.paced(Nanos(wanted), Nanos(took)), slow);
+        }
         assert_eq!(Busy::from_trial(Nanos(20)), Busy::NONE);
     }
 

@@ -19,6 +19,7 @@
 
 pub mod baseline;
 pub mod busy;
+pub mod crowd;
 mod flag;
 pub mod gang;
 pub mod graph;

@@ -273,8 +273,8 @@ fn all_runs(cells: &[&Value]) -> String {
     spread(numbers.collect())
 }
 
-/// Other facts, each with the schedulers under which it was told; not how quiet the machine was, in which
-/// time is the number of instructions.
+/// Other facts, each with the schedulers under which it was told, if not under all; not how quiet the
+/// machine was, in which time is the number of instructions.
 fn notes(by_label: &[ByLabel<'_>]) -> String {
     let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
     for it in by_label {
@@ -296,7 +296,12 @@ fn notes(by_label: &[ByLabel<'_>]) -> String {
     }
     let mut out = String::new();
     for (note, labels) in all {
-        let _ = write!(out, "\n- {}: {note}", labels.join(", "));
+        let labels = if labels.len() == by_label.len() && labels.len() > 1 {
+            String::new()
+        } else {
+            format!("{}: ", labels.join(", "))
+        };
+        let _ = write!(out, "\n- {labels}{note}");
     }
     out + "\n"
 }

@@ -188,6 +188,9 @@ experiment() { # NAME SECONDS OPTIONS...
 }
 "#;
 
+/// A sign of life, since a run may be silent for long on a busy machine.
+const ALIVE: &str = "(while sleep 30; do echo vm: $(cut -d' ' -f1 /proc/uptime) s; done) &\n";
+
 /// These experiments under Linux's own scheduler and under each policy, so many times.
 pub(super) fn experiments(names: &[String], phases: u32, later: u32, quick: bool) -> String {
     let (seconds, millis) = (later / 1_000, later % 1_000);
@@ -202,7 +205,7 @@ pub(super) fn experiments(names: &[String], phases: u32, later: u32, quick: bool
             format!("for P in {offsets}; do experiment {name} $P{options}; done\n")
         })
         .collect();
-    let mut script = format!("{TOOLS}{EXPERIMENT}sleep {seconds}.{millis:03}\nsleep 20\n");
+    let mut script = format!("{TOOLS}{EXPERIMENT}{ALIVE}sleep {seconds}.{millis:03}\nsleep 20\n");
     script += &format!("LABEL={BASE}\n{runs}");
     // Programs say nothing of their waits in an experiment.
     for it in SCHEDULERS.iter().filter(|it| !it.hints) {

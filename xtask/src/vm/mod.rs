@@ -58,8 +58,9 @@ The first time takes some minutes: the scheduler's libraries are built (1 GB bel
 and a kernel and QEMU are fetched (55 MB). Afterwards all runs take a quarter of an hour, and --smoke half a \
 minute. Needed: a Debian with apt, and clang-19, which is installed if we may.
 
-Experiments of `paceline`, under Linux's own scheduler and under each policy:
-  cargo xtask vm --experiment priority-inversion --quick --cpus 2 --phases 1")]
+Experiments of `paceline`, under Linux's own scheduler and under each policy, in two minutes (without \
+--quick, in two CPUs and four, and in five phases, a single one may take hours):
+  cargo xtask vm --experiment virtual-slice --quick --cpus 2 --phases 1")]
 pub(crate) struct Options {
     /// Only load a scheduler, run frames for 3 s, and unload it
     #[arg(long, conflicts_with_all = ["doc", "cpus", "phases"])]

@@ -121,6 +121,7 @@ fn verdicts_are_what_was_found() {
 fn check_simulated(experiment: &Experiment, findings: &Findings) {
     let named: &[&str] = match experiment.name {
         "priority-inversion" => &priority_inversion::SIMULATED,
+        "virtual-slice" => &virtual_slice::SIMULATED,
         _ => &[],
     };
     for id in named {
