@@ -26,54 +26,74 @@ struct Asked {
     simulated: Simulated,
 }
 
-/// Checks the names before anything is fetched, runs what is simulated, boots, and prints the tables; whether
-/// all went well.
-///
-/// # Errors
-/// In one line: a name that is none, a program that fails, a machine that cannot be had.
-pub(super) fn run(context: &Context, options: &Options) -> Result<bool, String> {
-    let program = build(context)?;
-    let list = said(context, &program, &["experiment", "--list", "--json"])?;
-    check(&options.experiment, &list)?;
-    let mut vm = Vm::new(context, options.verbose)?;
-    vm.programs.push(program.clone());
-    let mut asked = Vec::new();
-    for name in &options.experiment {
-        println!("vm: simulating {name} on this machine");
-        let mut words = vec!["experiment", name, "--sim", "--json"];
-        words.extend(options.quick.then_some("--quick"));
-        let text = said(context, &program, &words)?;
-        asked.push(Asked {
-            name: name.clone(),
-            simulated: Simulated::read(&text).map_err(|why| format!("vm: {name}: {why}"))?,
-        });
+/// Experiments with a real part, and the program that has them.
+pub(super) struct Experiments<'a> {
+    program: PathBuf,
+    names: &'a [String],
+}
+
+impl Experiments<'_> {
+    /// Those of these names, in a program that is built for it.
+    ///
+    /// # Errors
+    /// In one line: a name that is none, or a program that does not build.
+    pub(super) fn named<'a>(
+        context: &Context,
+        names: &'a [String],
+    ) -> Result<Experiments<'a>, String> {
+        let program = build(context)?;
+        let list = said(context, &program, &["experiment", "--list", "--json"])?;
+        check(names, &list)?;
+        Ok(Experiments { program, names })
     }
-    let script = guest::experiments(
-        &options.experiment,
-        options.phases,
-        options.later,
-        options.quick,
-    );
-    let mut passed = true;
-    let mut pages = vec![String::new(); asked.len()];
-    for &cpus in &options.cpus {
-        let began = Instant::now();
-        let found = Found::read(&vm.boot(cpus, &script)?)?;
-        let minutes = began.elapsed().as_secs_f64() / 60.0;
-        println!("vm: {cpus} CPUs, {minutes:.1} min\n\n{}\n", found.checks());
-        passed &= found.all_well();
-        for (asked, page) in asked.iter().zip(&mut pages) {
-            let text = found.tables(&asked.name, &asked.simulated);
-            println!("{}, {cpus} CPUs\n\n{text}", asked.name);
-            *page += &format!("{}\n{text}\n", heading(cpus, options));
+
+    /// Runs what is simulated, boots, and prints the tables; whether all went well.
+    ///
+    /// # Errors
+    /// In one line: a program that fails, a machine that cannot be had.
+    pub(super) fn run(&self, context: &Context, options: &Options) -> Result<bool, String> {
+        let mut vm = Vm::new(context, options.verbose)?;
+        vm.programs.push(self.program.clone());
+        let asked = self.simulated(context, options.quick)?;
+        let (phases, later) = (options.phases, options.later);
+        let script = guest::experiments(self.names, phases, later, options.quick);
+        let mut passed = true;
+        let mut pages = vec![String::new(); asked.len()];
+        for &cpus in &options.cpus {
+            let began = Instant::now();
+            let found = Found::read(&vm.boot(cpus, &script)?)?;
+            let minutes = began.elapsed().as_secs_f64() / 60.0;
+            println!("vm: {cpus} CPUs, {minutes:.1} min\n\n{}\n", found.checks());
+            passed &= found.all_well();
+            for (asked, page) in asked.iter().zip(&mut pages) {
+                let text = found.tables(&asked.name, &asked.simulated);
+                println!("{}, {cpus} CPUs\n\n{text}", asked.name);
+                *page += &format!("{}\n{text}\n", heading(cpus, options));
+            }
         }
-    }
-    if options.doc && passed {
-        for (asked, page) in asked.iter().zip(&pages) {
-            write_page(context, &asked.name, &format!("{}.\n\n{page}", vm.machine))?;
+        if options.doc && passed {
+            for (asked, page) in asked.iter().zip(&pages) {
+                write_page(context, &asked.name, &format!("{}.\n\n{page}", vm.machine))?;
+            }
         }
+        Ok(passed)
     }
-    Ok(passed)
+
+    /// What the simulator says of each.
+    fn simulated(&self, context: &Context, quick: bool) -> Result<Vec<Asked>, String> {
+        let mut asked = Vec::new();
+        for name in self.names {
+            println!("vm: simulating {name} on this machine");
+            let mut words = vec!["experiment", name, "--sim", "--json"];
+            words.extend(quick.then_some("--quick"));
+            let text = said(context, &self.program, &words)?;
+            asked.push(Asked {
+                name: name.clone(),
+                simulated: Simulated::read(&text).map_err(|why| format!("vm: {name}: {why}"))?,
+            });
+        }
+        Ok(asked)
+    }
 }
 
 fn heading(cpus: u32, options: &Options) -> String {
@@ -85,7 +105,7 @@ fn heading(cpus: u32, options: &Options) -> String {
 }
 
 /// Builds the program; where it is.
-pub(super) fn build(context: &Context) -> Result<PathBuf, String> {
+fn build(context: &Context) -> Result<PathBuf, String> {
     println!("vm: building paceline");
     let mut cargo = context.command("cargo");
     cargo.args(["build", "--release", "--quiet", "-p", "paceline-cli"]);

@@ -27,6 +27,7 @@ use clap::Args;
 use crate::context::Context;
 use crate::process::{self, Manner};
 use crate::tools;
+use experiments::Experiments;
 use fetch::Machine;
 use results::Results;
 
@@ -59,7 +60,7 @@ and a kernel and QEMU are fetched (55 MB). Afterwards all runs take a quarter of
 minute. Needed: a Debian with apt, and clang-19, which is installed if we may.
 
 Experiments of `paceline`, under Linux's own scheduler and under each policy, in two minutes (without \
---quick, in two CPUs and four, and in five phases, a single one may take hours):
+--quick, on two CPUs and four, and in five phases, it takes far longer):
   cargo xtask vm --experiment virtual-slice --quick --cpus 2 --phases 1")]
 pub(crate) struct Options {
     /// Only load a scheduler, run frames for 3 s, and unload it
@@ -98,9 +99,14 @@ pub(crate) struct Options {
 /// Builds, boots and measures; whether all went well and the targets are met.
 pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> {
     let said = |what: String| format!("vm: {what}");
+    // A wrong name is told before anything is installed or fetched.
+    let experiments = match options.experiment.as_slice() {
+        [] => None,
+        names => Some(Experiments::named(context, names)?),
+    };
     tools::obtain(context, NEEDS).map_err(said)?;
-    if !options.experiment.is_empty() {
-        return experiments::run(context, options);
+    if let Some(experiments) = experiments {
+        return experiments.run(context, options);
     }
     let vm = Vm::new(context, options.verbose)?;
     if options.smoke {
