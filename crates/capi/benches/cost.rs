@@ -3,10 +3,15 @@
 //! Each round does the same work by both, one after the other, and they take turns at being first. So what is
 //! said is the difference within a round, in the median of the rounds, with its quartiles: what else the
 //! machine does comes to both. There are no workers: this thread makes jobs, and then runs them.
+//!
+//! `cargo bench -p paceline-capi --bench cost -- instructions` counts instead of timing, with valgrind: this
+//! program runs under it with two numbers of batches, and what the further batches add is divided by what is
+//! in them. It says the same on a machine that is busy.
 
 use std::ffi::c_void;
 use std::hint::black_box;
 use std::mem::zeroed;
+use std::process::Command;
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
@@ -159,21 +164,19 @@ fn say(what: &str, bound: &str, rounds: &[(f64, f64)]) {
     );
 }
 
-fn main() {
-    let js = Builder::new().workers(0).build().expect("it can be made");
-    let (system, mut counter) = (c_system(), 0);
-    let counted = Counter(&raw mut counter);
+/// The times of all rounds.
+fn time(js: &JobSystem, system: *mut pl_system, counted: Counter) {
     let (mut made, mut ran, mut loops) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..WARM_UP + ROUNDS {
         let (rust, c, rust_loop, c_loop);
         if round % 2 == 0 {
-            (rust, c) = (jobs_from_rust(&js, counted), jobs_from_c(system, counted));
-            (rust_loop, c_loop) = (loops_from_rust(&js, counted), loops_from_c(system, counted));
+            (rust, c) = (jobs_from_rust(js, counted), jobs_from_c(system, counted));
+            (rust_loop, c_loop) = (loops_from_rust(js, counted), loops_from_c(system, counted));
         } else {
             c = jobs_from_c(system, counted);
-            rust = jobs_from_rust(&js, counted);
+            rust = jobs_from_rust(js, counted);
             c_loop = loops_from_c(system, counted);
-            rust_loop = loops_from_rust(&js, counted);
+            rust_loop = loops_from_rust(js, counted);
         }
         if round >= WARM_UP {
             made.push((rust[0], c[0]));
@@ -181,12 +184,91 @@ fn main() {
             loops.push((rust_loop, c_loop));
         }
     }
-    let all = 2 * (WARM_UP + ROUNDS) * (JOBS + LOOPS * ITEMS);
-    assert_eq!(counter, all as u64, "each job and each item ran once");
     println!("ns for each           from Rust   from C     more     (quartiles)  at most");
     say("job, made", "", &made);
     say("job, made and run", "10", &ran);
     say("loop of 64 items", "50", &loops);
+}
+
+/// What valgrind counts, and how many of it are in a batch.
+const COUNTED: [(&str, usize); 4] = [
+    ("jobs-from-rust", JOBS),
+    ("jobs-from-c", JOBS),
+    ("loops-from-rust", LOOPS),
+    ("loops-from-c", LOOPS),
+];
+/// Batches of the shorter run under valgrind; the longer one has twice as many.
+const BATCHES: usize = 10;
+
+/// Makes and runs so many batches of something of [`COUNTED`].
+fn batches(what: &str, batches: usize, js: &JobSystem, system: *mut pl_system, counted: Counter) {
+    for _ in 0..batches {
+        match what {
+            "jobs-from-rust" => drop(black_box(jobs_from_rust(js, counted))),
+            "jobs-from-c" => drop(black_box(jobs_from_c(system, counted))),
+            "loops-from-rust" => drop(black_box(loops_from_rust(js, counted))),
+            "loops-from-c" => drop(black_box(loops_from_c(system, counted))),
+            other => panic!("there is no '{other}' to count"),
+        }
+    }
+}
+
+/// The instructions of this program with so many batches.
+fn instructions(what: &str, batches: usize) -> f64 {
+    let this = std::env::current_exe().expect("this program has a path");
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+    valgrind.arg(this).args([what, &batches.to_string()]);
+    let ended = valgrind.output().expect("valgrind is installed");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success(), "valgrind failed: {said}");
+    let collected = said.split("Collected :").nth(1);
+    let collected = collected.and_then(|rest| rest.split_whitespace().next());
+    let count = collected.and_then(|count| count.parse().ok());
+    count.unwrap_or_else(|| panic!("valgrind does not say what it counted: {said}"))
+}
+
+fn count() {
+    let each = COUNTED.map(|(what, in_batch)| {
+        let more = instructions(what, 2 * BATCHES) - instructions(what, BATCHES);
+        more / (BATCHES * in_batch) as f64
+    });
+    println!("instructions          from Rust   from C     more");
+    let rows = ["job, made and run", "loop of 64 items"];
+    for (row, both) in rows.iter().zip(each.chunks(2)) {
+        let (rust, c) = (both[0], both[1]);
+        println!("{row:<20} {rust:>8.0} {c:>8.0} {:>8.0}", c - rust);
+    }
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    // Cargo adds a word of its own.
+    let words: Vec<&str> = words
+        .into_iter()
+        .filter(|word| *word != "--bench")
+        .collect();
+    if words == ["instructions"] {
+        return count();
+    }
+    let js = Builder::new().workers(0).build().expect("it can be made");
+    let (system, mut counter) = (c_system(), 0);
+    let counted = Counter(&raw mut counter);
+    let all = match words[..] {
+        [] => {
+            time(&js, system, counted);
+            2 * (WARM_UP + ROUNDS) * (JOBS + LOOPS * ITEMS)
+        }
+        [what, number] => {
+            let number = number.parse().expect("a number of batches");
+            batches(what, number, &js, system, counted);
+            let is_loop = what.starts_with("loops");
+            number * if is_loop { LOOPS * ITEMS } else { JOBS }
+        }
+        _ => panic!("say nothing, or 'instructions'"),
+    };
+    assert_eq!(counter, all as u64, "each job and each item ran once");
     // SAFETY: nothing else calls.
     assert_eq!(unsafe { pl_system_destroy(system) }, PL_OK);
 }

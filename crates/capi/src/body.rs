@@ -97,6 +97,7 @@ pub(crate) struct Bound<F, D: BodyData> {
 }
 
 impl<F, D: BodyData> Drop for Bound<F, D> {
+    #[inline]
     fn drop(&mut self) {
         if let Some(release) = self.release {
             // SAFETY: the program's function with the program's data, once, when nothing else uses them.
@@ -176,7 +177,10 @@ pub(crate) fn fail(reason: String) -> ! {
 
 /// Takes a body that was bound: what is done with it does not depend on where its data are.
 pub(crate) trait Taker<F> {
-    fn take<D: BodyData>(self, bound: Bound<F, D>) -> Answer<pl_status>;
+    /// What it makes of the body.
+    type Made;
+
+    fn take<D: BodyData>(self, bound: Bound<F, D>) -> Answer<Self::Made>;
 }
 
 /// No allocation is made for it.
@@ -191,6 +195,7 @@ pub(crate) struct BodyParts<F> {
 }
 
 impl<F> Drop for BodyParts<F> {
+    #[inline]
     fn drop(&mut self) {
         if let Some(release) = self.release {
             // SAFETY: the program's function with the program's data: no body took them.
@@ -204,25 +209,36 @@ impl<F> BodyParts<F> {
     ///
     /// # Safety
     /// `data` has `data_size` bytes if that is not zero.
-    #[inline]
-    pub(crate) unsafe fn bind(
+    #[inline(always)] // Or the parts are copied.
+    pub(crate) unsafe fn bind<T: Taker<F>>(
         mut self,
         system: &'static pl_system,
-        taker: impl Taker<F>,
-    ) -> Answer<pl_status> {
+        taker: T,
+    ) -> Answer<T::Made> {
+        if self.data_size != 0 {
+            // SAFETY: the caller's promise.
+            return unsafe { self.bind_copy(system, taker) };
+        }
+        let data = Carried(self.data);
+        taker.take(self.bound(system, data)?)
+    }
+
+    /// The same for data that are copied.
+    ///
+    /// # Safety
+    /// As [`bind`](BodyParts::bind).
+    #[inline(never)]
+    unsafe fn bind_copy<T: Taker<F>>(
+        mut self,
+        system: &'static pl_system,
+        taker: T,
+    ) -> Answer<T::Made> {
         let size = self.data_size;
         if self.function.is_none() {
-            return Err(Refusal::invalid("the body is a null pointer"));
-        }
-        if size == 0 {
-            let data = Carried(self.data);
-            return taker.take(self.bound(system, data)?);
+            return Err(no_body());
         }
         if self.data.is_null() || size > COPIED_MAX {
-            return Err(Refusal::invalid(format!(
-                "data_size is {size}: data must then not be null, and a job keeps a copy of at most \
-                 {COPIED_MAX} bytes; pass a pointer and a data_size of 0 for more"
-            )));
+            return Err(no_copy(size));
         }
         if size <= INLINE_BYTES {
             let mut words = [0_u64; WORDS];
@@ -241,6 +257,7 @@ impl<F> BodyParts<F> {
 
     /// # Safety
     /// `data` has `data_size` bytes, and `words` at least as many.
+    #[inline]
     unsafe fn copy_to(&self, words: &mut [u64]) {
         let (from, to) = (self.data.cast::<u8>(), words.as_mut_ptr().cast());
         // SAFETY: the caller's promise.
@@ -252,11 +269,24 @@ impl<F> BodyParts<F> {
         let function = self.function.take();
         Ok(Bound {
             system,
-            function: function.ok_or_else(|| Refusal::invalid("the body is a null pointer"))?,
+            function: function.ok_or_else(no_body)?,
             release: self.release.take(),
             data,
         })
     }
+}
+
+#[cold]
+fn no_body() -> Refusal {
+    Refusal::invalid("the body is a null pointer")
+}
+
+#[cold]
+fn no_copy(size: usize) -> Refusal {
+    Refusal::invalid(format!(
+        "data_size is {size}: data must then not be null, and a job keeps a copy of at most \
+         {COPIED_MAX} bytes; pass a pointer and a data_size of 0 for more"
+    ))
 }
 
 /// Says that the body has failed, for this reason; it returns as usual. Waits for the job say PL_FAILED,

@@ -23,12 +23,34 @@ pub(crate) unsafe trait Described: Copy {
 /// No description is that long: a larger size is a number that was never set.
 const LONGEST: usize = 4096;
 
-/// Copies a description.
+/// A description: where C has put it, or in `room`, if it was compiled with an older or a newer header.
 ///
 /// # Safety
 /// `description` is null, or points to as many bytes as its first field says if that is at most [`LONGEST`].
+/// They stay as they are for as long as the result is used.
 #[inline]
-pub(crate) unsafe fn read<T: Described>(description: *const T) -> Answer<T> {
+pub(crate) unsafe fn read<T: Described>(
+    description: *const T,
+    room: &mut MaybeUninit<T>,
+) -> Answer<&T> {
+    if !description.is_null() && description.is_aligned() {
+        // SAFETY: it is there, and begins with its size.
+        let size = unsafe { description.cast::<usize>().read() };
+        if size == size_of::<T>() {
+            // SAFETY: the whole is there, and what a program puts there is valid ([`Described`]).
+            return Ok(unsafe { &*description });
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { copied(description, room) }
+}
+
+/// The same for a description that is not as this library has it.
+///
+/// # Safety
+/// As [`read`].
+#[cold]
+unsafe fn copied<T: Described>(description: *const T, room: &mut MaybeUninit<T>) -> Answer<&T> {
     let name = T::NAME;
     if description.is_null() {
         return Err(Refusal::invalid(format!("the {name} is a null pointer")));
@@ -40,26 +62,11 @@ pub(crate) unsafe fn read<T: Described>(description: *const T) -> Answer<T> {
             "the {name} says that it has {size} bytes: set its field size to sizeof({name})"
         )));
     }
-    if size == size_of::<T>() {
-        // SAFETY: the whole is there, and what a program puts there is valid ([`Described`]).
-        return Ok(unsafe { description.read_unaligned() });
-    }
-    // SAFETY: the caller's promise.
-    unsafe { read_of_other_version(description, size) }
-}
-
-/// Copies a description of a program that was compiled with an older or a newer header.
-///
-/// # Safety
-/// `description` points to `size` bytes.
-#[cold]
-unsafe fn read_of_other_version<T: Described>(description: *const T, size: usize) -> Answer<T> {
-    let name = T::NAME;
-    let mut value = MaybeUninit::<T>::zeroed();
+    *room = MaybeUninit::zeroed();
     let known = size.min(size_of::<T>());
     // SAFETY: as many bytes are there, and fit.
     unsafe {
-        std::ptr::copy_nonoverlapping(description.cast::<u8>(), value.as_mut_ptr().cast(), known);
+        std::ptr::copy_nonoverlapping(description.cast::<u8>(), room.as_mut_ptr().cast(), known);
     }
     let unknown = known..size;
     // SAFETY: the caller's promise.
@@ -71,7 +78,7 @@ unsafe fn read_of_other_version<T: Described>(description: *const T, size: usize
         )));
     }
     // SAFETY: zero bytes are valid for each field ([`Described`]), and so is what a program has put there.
-    Ok(unsafe { value.assume_init() })
+    Ok(unsafe { room.assume_init_ref() })
 }
 
 /// A text of C; null is none.
@@ -94,22 +101,22 @@ pub(crate) unsafe fn text<'t>(text: *const c_char, what: &str) -> Answer<Option<
 ///
 /// # Safety
 /// `array` is null, or points to `count` values that stay as they are for `'a`.
+#[inline]
 pub(crate) unsafe fn array<'a, T>(array: *const T, count: usize, what: &str) -> Answer<&'a [T]> {
     if count == 0 {
         return Ok(&[]);
     }
     if array.is_null() || !array.is_aligned() {
-        let why = if array.is_null() {
-            "null"
-        } else {
-            "not aligned"
-        };
-        return Err(Refusal::invalid(format!(
-            "{what} is {why}, and its count is {count}"
-        )));
+        return Err(no_array(array.is_null(), count, what));
     }
     // SAFETY: it is not null, and the caller's promise.
     Ok(unsafe { std::slice::from_raw_parts(array, count) })
+}
+
+#[cold]
+fn no_array(is_null: bool, count: usize, what: &str) -> Refusal {
+    let why = if is_null { "null" } else { "not aligned" };
+    Refusal::invalid(format!("{what} is {why}, and its count is {count}"))
 }
 
 /// Puts a result where the program wants it; null is nowhere.
@@ -196,8 +203,9 @@ mod tests {
             second,
         };
         let longer = Longer { pair, later };
+        let mut room = MaybeUninit::uninit();
         // SAFETY: it has as many bytes as any size here that is not refused.
-        unsafe { read((&raw const longer).cast()) }
+        unsafe { read((&raw const longer).cast(), &mut room) }.copied()
     }
 
     /// Goal: older and newer programs are understood, and what cannot be is refused. Method: each size.
@@ -220,16 +228,18 @@ mod tests {
         assert!(
             read_sized(24, 1)
                 .unwrap_err()
-                .text
+                .text()
                 .contains("does not know")
         );
         for size in [0, 11, LONGEST + 1, usize::MAX] {
-            let text = read_sized(size, 0).unwrap_err().text;
+            let refusal = read_sized(size, 0).unwrap_err();
+            let text = refusal.text();
             assert!(text.contains("sizeof(pair)"), "{text}");
         }
+        let mut room = MaybeUninit::uninit();
         // SAFETY: null is allowed.
-        let null = unsafe { read::<Pair>(std::ptr::null()) };
-        assert!(null.unwrap_err().text.contains("null"));
+        let null = unsafe { read::<Pair>(std::ptr::null(), &mut room) };
+        assert!(null.unwrap_err().text().contains("null"));
     }
 
     /// Goal: texts are cut between characters and always end. Method: each size of the buffer.

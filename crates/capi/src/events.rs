@@ -28,7 +28,7 @@ pub unsafe extern "C" fn pl_event_create(
         let js = system.js()?;
         let left = count.max(1);
         let latch = js.job(name.as_str()).try_latch(left)?;
-        let event = system.number(latch.id())?;
+        let event = system.number(js, latch.id());
         lock(&system.events).insert(event, OpenEvent { latch, left });
         // SAFETY: the caller's promise.
         unsafe { put(out, event) };

@@ -1,8 +1,9 @@
 //! Jobs and their dependencies.
 
 use std::ffi::{c_char, c_void};
+use std::mem::MaybeUninit;
 
-use paceline::{CancelToken, Lane, Name, NewJob, ThreadPin};
+use paceline::{JobId, Lane, Name, NewJob, ScheduleError};
 
 use crate::body::{BodyData, BodyParts, Bound, JobFunction, Taker, pl_body, pl_release};
 use crate::described::{Described, array, must_be, put, read};
@@ -97,93 +98,177 @@ unsafe impl Described for pl_job_desc {
     const FIRST_SIZE: usize = size_of::<pl_job_desc>();
 }
 
-/// What descriptions of jobs and loops have in common.
-pub(crate) struct Common<'d> {
-    pub(crate) name: *const c_char,
-    pub(crate) unnamed: &'static str,
-    pub(crate) after: &'d [pl_job],
-    pub(crate) lane: pl_lane,
-    pub(crate) is_quiet: bool,
-    pub(crate) token: Option<&'d CancelToken>,
-    pub(crate) pin: Option<ThreadPin>,
-    pub(crate) frame: pl_frame,
-    pub(crate) group: pl_group,
-    pub(crate) site: *const pl_site,
+/// What descriptions of jobs and loops have in common. It is read where it is needed, and not before: most
+/// jobs have a name and a body.
+pub(crate) trait Common {
+    /// The name of one that says none.
+    const UNNAMED: &'static str;
+
+    /// Its name, and where it is made: as for [`name_at`].
+    fn label(&self) -> (*const c_char, *const pl_site);
+
+    /// The array of jobs to wait for.
+    fn after(&self) -> (*const pl_job, usize);
+
+    fn more(&self) -> More;
+
+    /// Whether there is only a label and a body. The fields are looked at one by one: to read two at a time
+    /// would take as long as the program's stores to them, if these have just been made.
+    fn is_plain(&self) -> bool;
 }
 
-impl<'d> Common<'d> {
-    /// # Safety
-    /// `name` and `site` are as for [`name_at`].
+/// What most descriptions do not have.
+pub(crate) struct More {
+    pub(crate) lane: pl_lane,
+    pub(crate) is_quiet: bool,
+    pub(crate) token: pl_token,
+    pub(crate) pin: pl_pin,
+    pub(crate) frame: pl_frame,
+    pub(crate) group: pl_group,
+}
+
+/// What a job is made with.
+pub(crate) trait JobBody {
+    /// Makes the job, of which all else is known.
+    fn make(self, job: NewJob<'_, 'static>) -> Result<JobId, ScheduleError>;
+}
+
+/// Describes a job to the job system and makes it. What is known of a job has some hundred bytes, and what a
+/// function returns is copied. So a plain job is described where it stays.
+///
+/// Once the job is made the description may be gone: it may lie in data that the job gives back. So none of
+/// these functions has a reference to it from its caller.
+///
+/// # Safety
+/// The description is as pl_schedule demands.
+#[inline(always)]
+pub(crate) unsafe fn make_described<C: Common>(
+    system: &'static pl_system,
+    desc: *const C,
+    body: impl JobBody,
+) -> Answer<pl_job> {
+    let js = system.js()?;
+    // SAFETY: the caller's promise; it is read before the job is made.
+    let (name, site) = unsafe { (*desc).label() };
+    // SAFETY: the caller's promise.
+    let name = unsafe { name_at(name, C::UNNAMED, site) }?;
+    // SAFETY: as above.
+    if unsafe { (*desc).is_plain() } {
+        let id = body.make(js.job(name.as_str()))?;
+        return Ok(system.number(js, id));
+    }
+    // SAFETY: the caller's promise.
+    unsafe { make_with_more(system, desc, name, body) }
+}
+
+/// The same for a job of which more is said.
+///
+/// # Safety
+/// As [`make_described`].
+#[inline(never)]
+unsafe fn make_with_more<C: Common>(
+    system: &'static pl_system,
+    desc: *const C,
+    name: Name,
+    body: impl JobBody,
+) -> Answer<pl_job> {
+    let js = system.js()?;
+    // SAFETY: of both, as above.
+    let (more, (after, count)) = unsafe { ((*desc).more(), (*desc).after()) };
+    let token = system.token(more.token)?;
+    let mut job = match more.frame {
+        0 => js.job(name.as_str()),
+        frame => in_frame(system, frame, |frame| frame.job(name.as_str()))?,
+    };
+    if more.group != 0 {
+        job = job.in_group(&*system.group(more.group)?);
+    }
+    match lane_of(more.lane)? {
+        Lane::Normal => {} // That of the job that makes it, or of the frame.
+        lane => job = job.lane(lane),
+    }
+    if more.is_quiet {
+        job = job.quiet();
+    }
+    if let Some(token) = &token {
+        job = job.cancelled_by(token);
+    }
+    if let Some(pin) = system.pin(more.pin)? {
+        job = job.pinned_to(pin);
+    }
+    // SAFETY: the caller's promise.
+    let job = put_after(system, unsafe { array(after, count, "after") }?, job)?;
+    let id = body.make(job)?;
+    Ok(system.number(js, id))
+}
+
+/// The same job, which waits for these. It may wait for nothing, so that an array can have gaps.
+#[inline]
+fn put_after<'j>(
+    system: &'static pl_system,
+    after: &[pl_job],
+    mut job: NewJob<'j, 'static>,
+) -> Answer<NewJob<'j, 'static>> {
+    for &before in after.iter().filter(|job| **job != 0) {
+        job = job.after(system.id(before)?);
+    }
+    Ok(job)
+}
+
+impl Common for pl_job_desc {
+    const UNNAMED: &'static str = "job";
+
     #[inline]
-    pub(crate) unsafe fn begin(&self, system: &'static pl_system) -> Answer<NewJob<'d, 'static>> {
-        let js = system.js()?;
-        // SAFETY: the caller's promise.
-        let name = unsafe { name_at(self.name, self.unnamed, self.site) }?;
-        let mut job = if self.says_more() {
-            self.told_more(system, name)?
-        } else {
-            js.job(name.as_str())
-        };
-        for &before in self.after {
-            // A job may wait for nothing, so that an array can have gaps.
-            if before != 0 {
-                job = job.after(system.id(before)?);
-            }
-        }
-        Ok(job)
+    fn label(&self) -> (*const c_char, *const pl_site) {
+        (self.name, self.site)
     }
 
-    /// Whether there is more than a name and jobs to wait for.
     #[inline]
-    fn says_more(&self) -> bool {
-        let numbers = self.frame | self.group | u64::from(self.lane);
-        numbers != 0 || self.is_quiet || self.token.is_some() || self.pin.is_some()
+    fn after(&self) -> (*const pl_job, usize) {
+        (self.after, self.after_count)
     }
 
-    /// The job with all but those it waits for. It stands apart, so that plain jobs are described in place:
-    /// each step here moves a description of some hundred bytes.
-    #[inline(never)]
-    fn told_more(&self, system: &'static pl_system, name: Name) -> Answer<NewJob<'d, 'static>> {
-        let mut job = match self.frame {
-            0 => system.js()?.job(name.as_str()),
-            frame => in_frame(system, frame, |frame| frame.job(name.as_str()))?,
-        };
-        if self.group != 0 {
-            job = job.in_group(&*system.group(self.group)?);
+    #[inline]
+    fn more(&self) -> More {
+        More {
+            lane: self.lane,
+            is_quiet: self.quiet != 0,
+            token: self.token,
+            pin: self.pin,
+            frame: self.frame,
+            group: self.group,
         }
-        match lane_of(self.lane)? {
-            Lane::Normal => {} // That of the job that makes it, or of the frame.
-            lane => job = job.lane(lane),
-        }
-        if self.is_quiet {
-            job = job.quiet();
-        }
-        if let Some(token) = self.token {
-            job = job.cancelled_by(token);
-        }
-        if let Some(pin) = self.pin {
-            job = job.pinned_to(pin);
-        }
-        Ok(job)
+    }
+
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.after_count == 0
+            && self.lane == PL_LANE_NORMAL
+            && self.quiet == 0
+            && self.token == 0
+            && self.pin == 0
+            && self.frame == 0
+            && self.group == 0
+    }
+}
+
+impl<D: BodyData> JobBody for Bound<JobFunction, D> {
+    #[inline(always)] // Or the body is copied.
+    fn make(self, job: NewJob<'_, 'static>) -> Result<JobId, ScheduleError> {
+        job.try_schedule(move |cx| self.run(cx))
     }
 }
 
 /// A job that only lacks its body.
-struct Scheduled<'d> {
-    system: &'static pl_system,
-    job: NewJob<'d, 'static>,
-    out: *mut pl_job,
-}
+struct Scheduled(&'static pl_system, *const pl_job_desc);
 
-impl Taker<JobFunction> for Scheduled<'_> {
-    #[inline]
-    fn take<D: BodyData>(self, bound: Bound<JobFunction, D>) -> Answer<pl_status> {
-        let id = self.job.try_schedule(move |cx| bound.run(cx))?;
-        if !self.out.is_null() {
-            // SAFETY: `out` may be written to, as pl_schedule demands.
-            unsafe { put(self.out, self.system.number(id)?) };
-        }
-        Ok(pl_status::PL_OK)
+impl Taker<JobFunction> for Scheduled {
+    type Made = pl_job;
+
+    #[inline(always)] // As above.
+    fn take<D: BodyData>(self, bound: Bound<JobFunction, D>) -> Answer<pl_job> {
+        // SAFETY: the promise of pl_schedule.
+        unsafe { make_described(self.0, self.1, bound) }
     }
 }
 
@@ -201,8 +286,9 @@ pub unsafe extern "C" fn pl_schedule(
     out: *mut pl_job,
 ) -> pl_status {
     call(|| {
+        let mut room = MaybeUninit::uninit();
         // SAFETY: the caller's promise.
-        let desc = unsafe { read(desc) }?;
+        let desc = unsafe { read(desc, &mut room) }?;
         let parts = BodyParts {
             function: desc.body,
             data: desc.data,
@@ -211,24 +297,11 @@ pub unsafe extern "C" fn pl_schedule(
         };
         // SAFETY: the caller's promise.
         let system = unsafe { named(system) }?;
-        let token = system.token(desc.token)?;
-        let common = Common {
-            name: desc.name,
-            unnamed: "job",
-            // SAFETY: the caller's promise.
-            after: unsafe { array(desc.after, desc.after_count, "after") }?,
-            lane: desc.lane,
-            is_quiet: desc.quiet != 0,
-            token: token.as_ref(),
-            pin: system.pin(desc.pin)?,
-            frame: desc.frame,
-            group: desc.group,
-            site: desc.site,
-        };
         // SAFETY: the caller's promise.
-        let job = unsafe { common.begin(system) }?;
+        let made = unsafe { parts.bind(system, Scheduled(system, desc)) }?;
         // SAFETY: the caller's promise.
-        unsafe { parts.bind(system, Scheduled { system, job, out }) }
+        unsafe { put(out, made) };
+        Ok(pl_status::PL_OK)
     })
 }
 
@@ -248,23 +321,12 @@ pub unsafe extern "C" fn pl_combine(
         // SAFETY: the caller's promise.
         let system = unsafe { named(system) }?;
         must_be(out, "out")?;
-        let common = Common {
-            name: std::ptr::null(),
-            unnamed: "combine",
-            // SAFETY: the caller's promise.
-            after: unsafe { array(jobs, count, "jobs") }?,
-            lane: PL_LANE_NORMAL,
-            is_quiet: false,
-            token: None,
-            pin: None,
-            frame: 0,
-            group: 0,
-            site: std::ptr::null(),
-        };
-        // SAFETY: a null name is allowed.
-        let id = unsafe { common.begin(system) }?.try_combine()?;
+        let js = system.js()?;
         // SAFETY: the caller's promise.
-        unsafe { put(out, system.number(id)?) };
+        let after = unsafe { array(jobs, count, "jobs") }?;
+        let id = put_after(system, after, js.job("combine"))?.try_combine()?;
+        // SAFETY: the caller's promise.
+        unsafe { put(out, system.number(js, id)) };
         Ok(pl_status::PL_OK)
     })
 }
@@ -288,4 +350,36 @@ pub unsafe extern "C" fn pl_add_dependency(
             .add_dependency(system.id(job)?, system.id(before)?)?;
         Ok(pl_status::PL_OK)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::{offset_of, zeroed};
+
+    use super::*;
+    use crate::loops::pl_loop_desc;
+
+    /// The bytes of a description that make a job which is not plain.
+    fn telling<C: Common>() -> Vec<usize> {
+        let is_telling = |&at: &usize| {
+            // SAFETY: zero is a value of each field of a description.
+            let mut desc: C = unsafe { zeroed() };
+            // SAFETY: it has that byte, and any bytes are a number or a pointer, which nothing follows here.
+            unsafe { (&raw mut desc).cast::<u8>().add(at).write(1) };
+            !desc.is_plain()
+        };
+        (0..size_of::<C>()).filter(is_telling).collect()
+    }
+
+    /// Goal: no field of a description is passed over because the others are zero. Method: each byte alone.
+    /// Those between the array of jobs to wait for and the site tell.
+    #[test]
+    fn plain_is_without_all_the_rest() {
+        let of_job = offset_of!(pl_job_desc, after_count)..offset_of!(pl_job_desc, site);
+        assert_eq!(telling::<pl_job_desc>(), of_job.collect::<Vec<_>>());
+        let of_loop = offset_of!(pl_loop_desc, after_count)..offset_of!(pl_loop_desc, site);
+        assert_eq!(telling::<pl_loop_desc>(), of_loop.collect::<Vec<_>>());
+        // SAFETY: as above.
+        assert!(unsafe { zeroed::<pl_job_desc>() }.is_plain());
+    }
 }

@@ -1,15 +1,16 @@
 //! Loops: as a job, and in place.
 
 use std::ffi::{c_char, c_void};
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use paceline::{Context, Grain, Name, NewJob};
+use paceline::{Context, Grain, JobId, Name, NewJob, ScheduleError};
 
 use crate::body::{BodyData, BodyParts, Bound, LoopFunction, Taker, pl_loop_body, pl_release};
-use crate::described::{Described, array, put, read};
+use crate::described::{Described, put, read};
 use crate::frames::pl_frame;
 use crate::groups::pl_group;
-use crate::jobs::{Common, PL_LANE_NORMAL, pl_job, pl_lane};
+use crate::jobs::{Common, JobBody, More, PL_LANE_NORMAL, make_described, pl_job, pl_lane};
 use crate::names::{name_at, pl_site};
 use crate::sites;
 use crate::status::{Answer, Refusal, call, pl_status, text_of};
@@ -78,22 +79,73 @@ impl pl_loop_desc {
     }
 }
 
-/// A loop that only lacks its body.
-struct ScheduledLoop<'d> {
-    system: &'static pl_system,
-    job: NewJob<'d, 'static>,
-    count: usize,
-    grain: Grain,
-    out: *mut pl_job,
+impl Common for pl_loop_desc {
+    const UNNAMED: &'static str = "loop";
+
+    #[inline]
+    fn label(&self) -> (*const c_char, *const pl_site) {
+        (self.name, self.site)
+    }
+
+    #[inline]
+    fn after(&self) -> (*const pl_job, usize) {
+        (self.after, self.after_count)
+    }
+
+    #[inline]
+    fn more(&self) -> More {
+        More {
+            lane: self.lane,
+            is_quiet: self.quiet != 0,
+            token: self.token,
+            pin: 0,
+            frame: self.frame,
+            group: self.group,
+        }
+    }
+
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.after_count == 0
+            && self.lane == PL_LANE_NORMAL
+            && self.quiet == 0
+            && self.token == 0
+            && self.frame == 0
+            && self.group == 0
+    }
 }
 
-impl Taker<LoopFunction> for ScheduledLoop<'_> {
-    fn take<D: BodyData>(self, bound: Bound<LoopFunction, D>) -> Answer<pl_status> {
-        let body = move |part, cx: &Context<'_>| bound.run(part, cx);
-        let id = self.job.try_schedule_for(0..self.count, self.grain, body)?;
-        // SAFETY: `out` is null or may be written to, as pl_schedule_for demands.
-        unsafe { put(self.out, self.system.number(id)?) };
-        Ok(pl_status::PL_OK)
+/// The body of a loop, with its range.
+struct RangeBody<D: BodyData> {
+    bound: Bound<LoopFunction, D>,
+    count: usize,
+    grain: Grain,
+}
+
+impl<D: BodyData> JobBody for RangeBody<D> {
+    fn make(self, job: NewJob<'_, 'static>) -> Result<JobId, ScheduleError> {
+        let body = move |part, cx: &Context<'_>| self.bound.run(part, cx);
+        job.try_schedule_for(0..self.count, self.grain, body)
+    }
+}
+
+/// A loop that only lacks its body.
+struct ScheduledLoop(&'static pl_system, *const pl_loop_desc);
+
+impl Taker<LoopFunction> for ScheduledLoop {
+    type Made = pl_job;
+
+    fn take<D: BodyData>(self, bound: Bound<LoopFunction, D>) -> Answer<pl_job> {
+        let ScheduledLoop(system, desc) = self;
+        // SAFETY: the promise of pl_schedule_for; it is read before the job is made.
+        let (count, grain) = unsafe { ((*desc).count, (*desc).grain()) };
+        let body = RangeBody {
+            bound,
+            count,
+            grain,
+        };
+        // SAFETY: the promise of pl_schedule_for.
+        unsafe { make_described(system, desc, body) }
     }
 }
 
@@ -108,35 +160,17 @@ pub unsafe extern "C" fn pl_schedule_for(
     out: *mut pl_job,
 ) -> pl_status {
     call(|| {
+        let mut room = MaybeUninit::uninit();
         // SAFETY: the caller's promise.
-        let desc = unsafe { read(desc) }?;
+        let desc = unsafe { read(desc, &mut room) }?;
         let parts = desc.parts();
         // SAFETY: the caller's promise.
         let system = unsafe { named(system) }?;
-        let token = system.token(desc.token)?;
-        let common = Common {
-            name: desc.name,
-            unnamed: "loop",
-            // SAFETY: the caller's promise.
-            after: unsafe { array(desc.after, desc.after_count, "after") }?,
-            lane: desc.lane,
-            is_quiet: desc.quiet != 0,
-            token: token.as_ref(),
-            pin: None,
-            frame: desc.frame,
-            group: desc.group,
-            site: desc.site,
-        };
-        let taker = ScheduledLoop {
-            system,
-            // SAFETY: the caller's promise.
-            job: unsafe { common.begin(system) }?,
-            count: desc.count,
-            grain: desc.grain(),
-            out,
-        };
         // SAFETY: the caller's promise.
-        unsafe { parts.bind(system, taker) }
+        let made = unsafe { parts.bind(system, ScheduledLoop(system, desc)) }?;
+        // SAFETY: the caller's promise.
+        unsafe { put(out, made) };
+        Ok(pl_status::PL_OK)
     })
 }
 
@@ -149,7 +183,10 @@ struct InPlace {
 }
 
 impl Taker<LoopFunction> for InPlace {
-    fn take<D: BodyData>(self, bound: Bound<LoopFunction, D>) -> Answer<pl_status> {
+    type Made = ();
+
+    #[inline]
+    fn take<D: BodyData>(self, bound: Bound<LoopFunction, D>) -> Answer {
         let body = |part, cx: &Context<'_>| bound.run(part, cx);
         let whole = |cx: &Context<'_>| {
             let run = || cx.parallel_for(0..self.count, self.grain, body);
@@ -166,8 +203,7 @@ impl Taker<LoopFunction> for InPlace {
                     sites::of(self.name.as_str())
                 ),
             )
-        })?;
-        Ok(pl_status::PL_OK)
+        })
     }
 }
 
@@ -183,15 +219,13 @@ pub unsafe extern "C" fn pl_parallel_for(
     desc: *const pl_loop_desc,
 ) -> pl_status {
     call(|| {
+        let mut room = MaybeUninit::uninit();
         // SAFETY: the caller's promise.
-        let desc = unsafe { read(desc) }?;
+        let desc = unsafe { read(desc, &mut room) }?;
         let parts = desc.parts();
         // SAFETY: the caller's promise.
         let system = unsafe { named(system) }?;
-        let is_plain = desc.after_count == 0 && desc.lane == PL_LANE_NORMAL;
-        let numbers = [desc.token, desc.frame, desc.group];
-        let has_more = !is_plain || desc.quiet != 0 || numbers != [0; 3];
-        if has_more {
+        if !desc.is_plain() {
             return Err(Refusal::invalid(
                 "pl_parallel_for runs at once: after, lane, quiet, token, frame and group are for \
                  pl_schedule_for",
@@ -211,6 +245,7 @@ pub unsafe extern "C" fn pl_parallel_for(
             grain: desc.grain(),
         };
         // SAFETY: the caller's promise.
-        unsafe { parts.bind(system, taker) }
+        unsafe { parts.bind(system, taker) }?;
+        Ok(pl_status::PL_OK)
     })
 }

@@ -39,7 +39,7 @@ thread_local! {
 ///
 /// # Safety
 /// As [`name_of`]; `site` is null, or points to a place whose file is null or ends with a zero byte.
-#[inline]
+#[inline(always)] // Each call that makes something has a name: it is not worth a call of its own.
 pub(crate) unsafe fn name_at(
     name: *const c_char,
     unnamed: &'static str,
@@ -76,20 +76,36 @@ unsafe fn note_site(name: Name, site: *const pl_site) -> Answer {
 ///
 /// # Safety
 /// `name` is null, or ends with a zero byte and stays as it is during the call.
+#[inline]
 pub(crate) unsafe fn name_of(name: *const c_char, unnamed: &'static str) -> Answer<Name> {
-    let address = name as usize;
-    // Literals are some bytes apart.
-    let place = (address ^ address >> 6) % REMEMBERED;
-    let recent = RECENT.try_with(|recent| recent[place].get());
+    let recent = RECENT.try_with(|recent| recent[place_of(name)].get());
     if let Ok((known, kept)) = recent
-        && known == address
-        && known != 0
+        && known == name as usize
+        && !name.is_null()
     {
         // SAFETY: the caller's promise.
         if unsafe { is_text(name, kept) } {
             return Ok(Name::from(kept));
         }
     }
+    // SAFETY: the caller's promise.
+    unsafe { new_name(name, unnamed) }
+}
+
+/// Where the text at this address is remembered.
+#[inline]
+fn place_of(name: *const c_char) -> usize {
+    let address = name as usize;
+    // Literals are some bytes apart.
+    (address ^ address >> 6) % REMEMBERED
+}
+
+/// The same for a name that the thread does not remember.
+///
+/// # Safety
+/// As [`name_of`].
+#[inline(never)]
+unsafe fn new_name(name: *const c_char, unnamed: &'static str) -> Answer<Name> {
     // SAFETY: the caller's promise.
     let text = unsafe { text(name, "the name") }?;
     let Some(text) = text else {
@@ -98,7 +114,8 @@ pub(crate) unsafe fn name_of(name: *const c_char, unnamed: &'static str) -> Answ
     let kept = Name::from(text.to_owned());
     // A longer text is kept cut, and is not remembered; a thread that is ending remembers nothing.
     if kept.as_str() == text {
-        let _ = RECENT.try_with(|recent| recent[place].set((address, kept.as_str())));
+        let remembered = (name as usize, kept.as_str());
+        let _ = RECENT.try_with(|recent| recent[place_of(name)].set(remembered));
     }
     Ok(kept)
 }
@@ -146,6 +163,6 @@ mod tests {
         // SAFETY: null is allowed.
         let unnamed = unsafe { name_of(std::ptr::null(), "job") };
         assert_eq!(unnamed.unwrap().as_str(), "job");
-        assert!(name(b"\xff\0").unwrap_err().text.contains("UTF-8"));
+        assert!(name(b"\xff\0").unwrap_err().text().contains("UTF-8"));
     }
 }

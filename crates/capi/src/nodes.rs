@@ -1,6 +1,7 @@
 //! Jobs, loops and conditions of graphs.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use paceline::{Context, Grain};
@@ -91,19 +92,14 @@ struct LoopFunctions {
 }
 
 /// Makes a part of a graph of a body, with what the graph's bodies know of its runs.
-struct MakePart<'p>(Arc<RunOfGraph>, &'p mut Option<NodePart>);
+struct MakePart(Arc<RunOfGraph>);
 
-impl MakePart<'_> {
-    fn done(self, part: NodePart) -> Answer<pl_status> {
-        *self.1 = Some(part);
-        Ok(pl_status::PL_OK)
-    }
-}
+impl Taker<JobFunction> for MakePart {
+    type Made = NodePart;
 
-impl Taker<JobFunction> for MakePart<'_> {
-    fn take<D: BodyData>(self, bound: Bound<JobFunction, D>) -> Answer<pl_status> {
-        let run = Arc::clone(&self.0);
-        self.done(NodePart::Job(Box::new(move |job| {
+    fn take<D: BodyData>(self, bound: Bound<JobFunction, D>) -> Answer<NodePart> {
+        let run = self.0;
+        Ok(NodePart::Job(Box::new(move |job| {
             job.run(move |cx| {
                 run.enter(|run_data| {
                     // SAFETY: the program's function with the program's data, as it has described them.
@@ -116,10 +112,12 @@ impl Taker<JobFunction> for MakePart<'_> {
     }
 }
 
-impl Taker<ConditionFunction> for MakePart<'_> {
-    fn take<D: BodyData>(self, bound: Bound<ConditionFunction, D>) -> Answer<pl_status> {
-        let run = Arc::clone(&self.0);
-        self.done(NodePart::Condition(Box::new(move |job| {
+impl Taker<ConditionFunction> for MakePart {
+    type Made = NodePart;
+
+    fn take<D: BodyData>(self, bound: Bound<ConditionFunction, D>) -> Answer<NodePart> {
+        let run = self.0;
+        Ok(NodePart::Condition(Box::new(move |job| {
             job.run(move |cx| {
                 run.enter(|run_data| {
                     // SAFETY: as above.
@@ -132,10 +130,12 @@ impl Taker<ConditionFunction> for MakePart<'_> {
     }
 }
 
-impl Taker<LoopFunctions> for MakePart<'_> {
-    fn take<D: BodyData>(self, bound: Bound<LoopFunctions, D>) -> Answer<pl_status> {
-        let run = Arc::clone(&self.0);
-        self.done(NodePart::Job(Box::new(move |job| {
+impl Taker<LoopFunctions> for MakePart {
+    type Made = NodePart;
+
+    fn take<D: BodyData>(self, bound: Bound<LoopFunctions, D>) -> Answer<NodePart> {
+        let run = self.0;
+        Ok(NodePart::Job(Box::new(move |job| {
             job.run(move |cx| run_loop(&bound, &run, cx))
         })))
     }
@@ -189,13 +189,12 @@ impl pl_node_desc {
     /// # Safety
     /// `data_size` is right.
     unsafe fn part(&self, system: &'static pl_system, run: Arc<RunOfGraph>) -> Answer<NodePart> {
-        let mut part = None;
-        let taker = MakePart(run, &mut part);
+        let taker = MakePart(run);
         // SAFETY: of all calls: the caller's promise.
         unsafe {
             match (self.body, self.loop_body, self.condition) {
-                (Some(body), None, None) => self.parts(Some(body)).bind(system, taker)?,
-                (None, None, Some(holds)) => self.parts(Some(holds)).bind(system, taker)?,
+                (Some(body), None, None) => self.parts(Some(body)).bind(system, taker),
+                (None, None, Some(holds)) => self.parts(Some(holds)).bind(system, taker),
                 (None, Some(body), None) => {
                     let functions = LoopFunctions {
                         body,
@@ -210,17 +209,16 @@ impl pl_node_desc {
                     if self.length.is_none() && self.count > u32::MAX as usize {
                         return Err(Refusal::invalid(too_long(self.count)));
                     }
-                    parts.bind(system, taker)?
+                    parts.bind(system, taker)
                 }
                 _ => {
                     drop(self.parts(None::<JobFunction>)); // Releases the data.
-                    return Err(Refusal::invalid(
+                    Err(Refusal::invalid(
                         "a node has one of body, loop_body and condition, and no other of them",
-                    ));
+                    ))
                 }
             }
-        };
-        part.ok_or_else(|| Refusal::new(pl_status::PL_INTERNAL, "a body that was bound is there"))
+        }
     }
 
     /// What is said of the node besides its body.
@@ -269,8 +267,9 @@ pub unsafe extern "C" fn pl_graph_add(
     out: *mut pl_node,
 ) -> pl_status {
     call(|| {
+        let mut room = MaybeUninit::uninit();
         // SAFETY: the caller's promise.
-        let desc = unsafe { read(desc) }?;
+        let desc = unsafe { read(desc, &mut room) }?;
         let released = desc.parts(Some(()));
         // SAFETY: the caller's promise.
         let system = unsafe { named(system) }?;
@@ -300,8 +299,9 @@ pub unsafe extern "C" fn pl_graph_begin_nested(
     out: *mut pl_node,
 ) -> pl_status {
     call(|| {
+        let mut room = MaybeUninit::uninit();
         // SAFETY: the caller's promise.
-        let desc = unsafe { read(desc) }?;
+        let desc = unsafe { read(desc, &mut room) }?;
         let released = desc.parts(Some(()));
         // SAFETY: the caller's promise.
         let graph = unsafe { named(system) }?.program_graph(graph)?;

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::ffi::c_void;
+use std::mem::MaybeUninit;
 
 use paceline::{PinnedThread, ThreadPin};
 
@@ -106,8 +107,9 @@ pub unsafe extern "C" fn pl_pin_thread(
     call(|| {
         let mut hook = None;
         if !desc.is_null() {
+            let mut room = MaybeUninit::uninit();
             // SAFETY: the caller's promise.
-            let desc = unsafe { read(desc) }?;
+            let desc = unsafe { read(desc, &mut room) }?;
             hook = Some(Hook {
                 function: desc.on_ready,
                 data: Carried(desc.data),

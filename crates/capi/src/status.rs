@@ -56,20 +56,24 @@ pub enum pl_status {
 
 use pl_status::*;
 
-/// A call that did not do what it was asked for.
+/// A call that did not do what it was asked for. It is one pointer, so that answers come back in registers.
 #[derive(Debug)]
-pub(crate) struct Refusal {
-    pub(crate) status: pl_status,
-    pub(crate) text: String,
-}
+pub(crate) struct Refusal(Box<(pl_status, String)>);
 
 /// What the inside of a call returns.
 pub(crate) type Answer<T = ()> = Result<T, Refusal>;
 
 impl Refusal {
     pub(crate) fn new(status: pl_status, text: impl Into<String>) -> Refusal {
-        let text = text.into();
-        Refusal { status, text }
+        Refusal(Box::new((status, text.into())))
+    }
+
+    pub(crate) fn status(&self) -> pl_status {
+        self.0.0
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.0.1
     }
 
     pub(crate) fn invalid(text: impl Into<String>) -> Refusal {
@@ -219,16 +223,19 @@ thread_local! {
 
 /// Runs the inside of a call: keeps the sentence of a refusal for [`pl_last_error`], and turns a panic, which
 /// would be a mistake of this library, into one.
+#[inline]
 pub(crate) fn call(inside: impl FnOnce() -> Answer<pl_status>) -> pl_status {
-    let ended = catch_unwind(AssertUnwindSafe(inside));
-    let answer = ended.unwrap_or_else(|payload| Err(Refusal::new(PL_INTERNAL, text_of(&*payload))));
-    match answer {
-        Ok(status) => status,
-        Err(refusal) => {
-            keep(&refusal.text);
-            refusal.status
-        }
+    match catch_unwind(AssertUnwindSafe(inside)) {
+        Ok(Ok(status)) => status,
+        Ok(Err(refusal)) => refused(&refusal),
+        Err(payload) => refused(&Refusal::new(PL_INTERNAL, text_of(&*payload))),
     }
+}
+
+#[cold]
+fn refused(refusal: &Refusal) -> pl_status {
+    keep(refusal.text());
+    refusal.status()
 }
 
 /// The text of a panic.

@@ -7,7 +7,7 @@
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::ffi::c_char;
-use std::mem::offset_of;
+use std::mem::{MaybeUninit, offset_of};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -81,19 +81,15 @@ const ENDED: u32 = 0x656e_6465;
 unsafe impl Sync for pl_system {}
 
 impl pl_system {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn js(&'static self) -> Answer<&'static JobSystem> {
         // Acquire: pairs with the Release in `pl_system_destroy`, after which nothing of it is touched.
         if self.state.load(Ordering::Acquire) == ENDED {
-            return Err(Refusal::new(
-                pl_status::PL_DESTROYED,
-                "this job system was destroyed by pl_system_destroy before this call",
-            ));
+            return Err(was_destroyed());
         }
         // SAFETY: it is written only while no other call is going on (see above).
         let js = unsafe { &*self.js.get() };
-        js.as_ref()
-            .ok_or_else(|| Refusal::new(pl_status::PL_INTERNAL, "a live job system is there"))
+        js.as_ref().ok_or_else(is_missing)
     }
 
     /// The same, for calls with no answer of their own to a thread that cannot have a slot.
@@ -127,18 +123,13 @@ impl pl_system {
     /// The id behind 64 bits of C.
     pub(crate) fn id(&'static self, job: u64) -> Answer<JobId> {
         let id = self.js()?.id_from_bits(job ^ self.tag);
-        id.ok_or_else(|| {
-            Refusal::new(
-                pl_status::PL_UNKNOWN,
-                format!("{job:#x} is not the number of a job of this job system"),
-            )
-        })
+        id.ok_or_else(|| no_job(job))
     }
 
-    /// The 64 bits of an id for C.
+    /// The 64 bits of an id for C. `js` is what [`pl_system::js`] gives.
     #[inline]
-    pub(crate) fn number(&'static self, id: JobId) -> Answer<u64> {
-        Ok(self.js()?.id_to_bits(id) ^ self.tag)
+    pub(crate) fn number(&self, js: &JobSystem, id: JobId) -> u64 {
+        js.id_to_bits(id) ^ self.tag
     }
 }
 
@@ -149,15 +140,39 @@ impl pl_system {
 #[inline]
 pub(crate) unsafe fn named(system: *const pl_system) -> Answer<&'static pl_system> {
     if system.is_null() {
-        return Err(Refusal::invalid("the job system is a null pointer"));
+        return Err(no_system("the job system is a null pointer"));
     }
     // SAFETY: it was made by `pl_system_create`, and is never given back.
     let system = unsafe { &*system };
     // Relaxed: `js` looks at it again.
     match system.state.load(Ordering::Relaxed) {
         LIVE | ENDED => Ok(system),
-        _ => Err(Refusal::invalid("the pointer is not to a job system")),
+        _ => Err(no_system("the pointer is not to a job system")),
     }
+}
+
+// What each call may say stands apart, so that each call looks for itself, without a call of its own.
+
+#[cold]
+fn no_system(why: &str) -> Refusal {
+    Refusal::invalid(why)
+}
+
+#[cold]
+fn was_destroyed() -> Refusal {
+    let why = "this job system was destroyed by pl_system_destroy before this call";
+    Refusal::new(pl_status::PL_DESTROYED, why)
+}
+
+#[cold]
+fn is_missing() -> Refusal {
+    Refusal::new(pl_status::PL_INTERNAL, "a live job system is there")
+}
+
+#[cold]
+fn no_job(job: u64) -> Refusal {
+    let why = format!("{job:#x} is not the number of a job of this job system");
+    Refusal::new(pl_status::PL_UNKNOWN, why)
 }
 
 /// How to make a job system. Zero in a field is its default.
@@ -263,11 +278,12 @@ pub unsafe extern "C" fn pl_system_create(
 ) -> pl_status {
     call(|| {
         must_be(out, "out")?;
+        let mut room = MaybeUninit::uninit();
         let builder = if desc.is_null() {
             Builder::new()
         } else {
             // SAFETY: the caller's promise.
-            builder_of(&unsafe { read(desc) }?)?
+            builder_of(unsafe { read(desc, &mut room) }?)?
         };
         let system: &pl_system = Box::leak(Box::new(pl_system {
             state: AtomicU32::new(LIVE),

@@ -186,7 +186,7 @@ impl ProgramGraph {
             GraphState::Declared(declaration) => Ok(declaration),
             other => Err(other),
         });
-        let declaration = declaration.map_err(|why| match why.status {
+        let declaration = declaration.map_err(|why| match why.status() {
             pl_status::PL_BUSY | pl_status::PL_TOO_LATE => Refusal::new(
                 pl_status::PL_TOO_LATE,
                 format!("graph '{}' is built", self.name),

@@ -285,6 +285,7 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
     /// # Errors
     /// If the job table is full, too many edges are unfinished, a dependency is foreign, the calling thread
     /// gets no thread slot, or this process is a fork's child; see [`ScheduleError`].
+    #[inline(always)] // Or the body is copied.
     pub fn try_schedule<F>(self, body: F) -> Result<JobId, ScheduleError>
     where
         F: FnOnce(&Context<'_, P>) + Send + 'body,
@@ -293,7 +294,7 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
     }
 
     /// The same for a job that declares what it touches.
-    #[inline]
+    #[inline(always)] // As above.
     pub(super) fn try_schedule_as<F>(
         self,
         body: F,

@@ -30,7 +30,7 @@ impl<P: Platform> NewJob<'_, '_, P> {
     ///
     /// # Safety
     /// `table` belongs to `F`, and all that `body` borrows lives until the job has ended.
-    #[inline]
+    #[inline(always)] // Or the body is copied.
     pub(super) unsafe fn submit_body<F>(
         &self,
         flags: u32,

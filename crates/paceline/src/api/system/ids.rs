@@ -20,9 +20,10 @@ impl<P: Platform> JobSystem<P> {
     ///
     /// # Panics
     /// If the id belongs to another job system.
+    #[inline]
     #[track_caller]
     pub fn id_to_bits(&self, id: impl Into<JobId>) -> u64 {
-        or_panic(self.shared.bits_of(id.into()))
+        self.shared.bits_of(id.into())
     }
 
     /// The id that [`id_to_bits`](JobSystem::id_to_bits) made these bits of. `None` if no job of this job
@@ -56,7 +57,7 @@ impl<P: Platform> Context<'_, P> {
     /// If the id belongs to another job system.
     #[track_caller]
     pub fn id_to_bits(&self, id: impl Into<JobId>) -> u64 {
-        or_panic(self.shared.bits_of(id.into()))
+        self.shared.bits_of(id.into())
     }
 
     /// The id that [`id_to_bits`](Context::id_to_bits) made these bits of, as [`JobSystem::id_from_bits`].
@@ -72,8 +73,13 @@ impl<P: Platform> Context<'_, P> {
 }
 
 impl<P: Platform> Shared<P> {
-    fn bits_of(&self, id: JobId) -> Result<u64, WaitError> {
-        self.ticket_of(id).map(|_| id.ticket().0)
+    #[track_caller]
+    #[inline]
+    fn bits_of(&self, id: JobId) -> u64 {
+        if id.pool != self.id {
+            is_foreign(id);
+        }
+        id.ticket().0
     }
 
     fn id_of(&self, bits: u64) -> Option<JobId> {
@@ -85,4 +91,11 @@ impl<P: Platform> Shared<P> {
         let last = self.slot(ticket).word(Ordering::Relaxed).generation;
         (ticket.generation() <= last).then(|| JobId::new(self.id, ticket))
     }
+}
+
+/// The panic about an id of another job system.
+#[track_caller]
+#[cold]
+fn is_foreign(id: JobId) -> ! {
+    or_panic(Err(WaitError::Foreign { id }))
 }
