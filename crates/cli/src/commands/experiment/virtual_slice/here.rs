@@ -214,13 +214,16 @@ fn table(title: String, all: &[MetHere]) -> Table {
 
 /// The claims about the scheduler in charge.
 fn claims(rule: Option<RustlandOf>, all: &[MetHere]) -> Vec<Claim> {
-    let [alone, few, .., many] = all else {
+    let [alone, crowds @ ..] = all else {
+        return Vec::new();
+    };
+    let (Some(few), Some(many)) = (crowds.first(), crowds.last()) else {
         return Vec::new();
     };
     match rule {
         None => Vec::new(),
         Some(RustlandOf::Before) => slices_shrink(few, many).into_iter().collect(),
-        Some(RustlandOf::Change) => of_the_change(alone.audio_waits(), few, many),
+        Some(RustlandOf::Change) => of_the_change(alone.audio_waits(), few, crowds),
     }
 }
 
@@ -241,7 +244,7 @@ fn slices_shrink(few: &MetHere, many: &MetHere) -> Option<Claim> {
     Some(claim.note(note).simulated_as(SLICES_SHRINK))
 }
 
-fn of_the_change(alone: Nanos, few: &MetHere, many: &MetHere) -> Vec<Claim> {
+fn of_the_change(alone: Nanos, few: &MetHere, crowds: &[MetHere]) -> Vec<Claim> {
     let forced = few.turn().zip(few.pretended()).map(|(turn, pretended)| {
         Claim::source(
             "004-sa",
@@ -269,6 +272,7 @@ fn of_the_change(alone: Nanos, few: &MetHere, many: &MetHere) -> Vec<Claim> {
     )
     .note("longer by 0.1 ms than beside nothing")
     .simulated_as(PREEMPT);
+    let missed = crowds.iter().map(MetHere::audio_missed);
     let audio = Claim::source(
         "004-la",
         "No audio is missed with the change, even where the system is overloaded",
@@ -276,10 +280,10 @@ fn of_the_change(alone: Nanos, few: &MetHere, many: &MetHere) -> Vec<Claim> {
     )
     .is(
         Expect::Exactly(0.0),
-        many.audio_missed(),
-        "missed of 1000 periods",
+        missed.fold(0.0, f64::max),
+        "missed of 1000 periods, the most",
     )
-    .note(format!("beside {} threads a CPU", many.crowd))
+    .note("of all crowds, since none was missed in the article's whole run")
     .simulated_as(AUDIO);
     forced.into_iter().chain([preempt, audio]).collect()
 }
@@ -354,7 +358,18 @@ mod tests {
         let all = ["004-sa", "004-ta", "004-la"];
         assert_eq!(judged(change, &so), all.map(|id| (id, true)));
         assert_eq!(judged(change, &not_so), all.map(|id| (id, false)));
-        assert!(judged(None, &so).is_empty() && judged(change, &[]).is_empty());
+        // One that was missed in any crowd is missed.
+        let [alone, few, many] = so;
+        let missed = MetHere {
+            report: CrowdReport {
+                in_time: 199,
+                ..few.report.clone()
+            },
+            ..few
+        };
+        let judged_so = judged(change, &[alone, missed, many]);
+        assert_eq!(judged_so.last(), Some(&("004-la", false)));
+        assert!(judged(None, &not_so).is_empty() && judged(change, &[]).is_empty());
     }
 
     /// Goal: where the system counts no switches there are no turns, no numbers for them, and no claims about
