@@ -55,6 +55,28 @@ fn the_examples_run() {
     }
 }
 
+/// Goal: the headers are for another compiler, too. Method: the same with clang, by the name that it has.
+#[test]
+fn the_examples_run_by_clang() {
+    if !is_wanted() {
+        return;
+    }
+    let runs = |name: &&str| Command::new(name).arg("--version").output().is_ok();
+    let Some(clang) = ["clang++", "clang++-19"].into_iter().find(runs) else {
+        println!("there is no clang++ here: nothing was compiled");
+        return;
+    };
+    for (name, standards) in EXAMPLES {
+        for &standard in *standards {
+            let by_clang = Language {
+                compiler: ("CLANGXX", clang),
+                ..cpp(standard, &[])
+            };
+            by_clang.run_example(name, &[]);
+        }
+    }
+}
+
 /// Goal: the guide says what is so. Method: its program compiles, and computes what it says.
 #[test]
 fn the_guide_is_true() {

@@ -6,7 +6,8 @@ use std::ptr::null;
 use capi::pl_status::{PL_BUSY, PL_CYCLE, PL_INVALID, PL_TOO_LATE, PL_UNKNOWN};
 use capi::{
     pl_graph_add, pl_graph_add_dependency, pl_graph_build, pl_graph_create, pl_graph_destroy,
-    pl_graph_is_done, pl_graph_run, pl_graph_start, pl_graph_wait, pl_node_desc, pl_status,
+    pl_graph_is_done, pl_graph_run, pl_graph_start, pl_graph_start_in, pl_graph_wait, pl_node_desc,
+    pl_status,
 };
 
 use super::bodies::{Data, Happened, body, release};
@@ -128,6 +129,10 @@ impl Program {
         let raw = self.systems[system];
         let mut done = 7;
         wrong.extend(phase.and_then(|phase| wrong_phase(how, phase)));
+        let frame = match how {
+            4 => self.frame(system, bytes, &mut wrong).0,
+            _ => 0,
+        };
         if let (0 | 1, Some(Phase::Declared), Some(graph)) = (how, phase, graph) {
             let has_circle = self.model.graphs[graph].has_circle();
             wrong.extend(has_circle.then_some(PL_CYCLE));
@@ -150,7 +155,8 @@ impl Program {
             match how {
                 0 | 1 => pl_graph_build(raw, number),
                 2 => pl_graph_run(raw, number, std::ptr::null_mut()),
-                3 | 4 => pl_graph_start(raw, number, std::ptr::null_mut()),
+                3 => pl_graph_start(raw, number, std::ptr::null_mut()),
+                4 => pl_graph_start_in(raw, number, frame, std::ptr::null_mut()),
                 5 => pl_graph_wait(raw, number),
                 6 => pl_graph_is_done(raw, number, &mut done),
                 _ => pl_graph_destroy(raw, number),

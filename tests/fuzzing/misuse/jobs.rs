@@ -6,9 +6,10 @@ use capi::pl_status::{
     PL_ABANDONED, PL_CANCELLED, PL_CYCLE, PL_FAILED, PL_INVALID, PL_OK, PL_TIMEOUT, PL_TOO_LATE,
 };
 use capi::{
-    PL_LANE_SHARE_5, pl_add_dependency, pl_combine, pl_event_abandon, pl_event_complete,
-    pl_event_create, pl_group_wait, pl_group_wait_timeout, pl_is_done, pl_job_desc, pl_loop_desc,
-    pl_parallel_for, pl_schedule, pl_schedule_for, pl_status, pl_wait, pl_wait_timeout,
+    PL_LANE_FRAME, PL_LANE_NORMAL, PL_LANE_SHARE_5, pl_add_dependency, pl_combine,
+    pl_event_abandon, pl_event_complete, pl_event_create, pl_group_wait, pl_group_wait_timeout,
+    pl_is_done, pl_job_desc, pl_loop_desc, pl_parallel_for, pl_schedule, pl_schedule_for,
+    pl_status, pl_wait, pl_wait_timeout,
 };
 
 use super::bodies::{Data, Happened, body, part, release};
@@ -105,8 +106,9 @@ impl Program {
                 after: named.iter().filter_map(|job| job.place).collect(),
                 token: token.1,
                 group: group.1,
+                is_late: !matches!(lane, PL_LANE_NORMAL | PL_LANE_FRAME) || frame.0 != 0,
                 ended: None,
-                is_abandoned: false,
+                given_up: None,
             },
         }
     }
@@ -247,7 +249,7 @@ impl Program {
         if let (Some(place), true) = (event.place, wrong.is_empty()) {
             let state = &self.model.jobs[place];
             let is_open = matches!(state.kind, Kind::Event { left } if left > 0);
-            if !is_open || state.is_abandoned {
+            if !is_open || state.given_up.is_some() {
                 wrong.push(PL_TOO_LATE);
             }
         }
@@ -272,8 +274,7 @@ impl Program {
         // SAFETY: as above.
         let status = unsafe { pl_event_abandon(self.systems[system], event.number) };
         if let (true, Some(place)) = (self.judge_plain(status, &wrong), event.place) {
-            self.model.jobs[place].is_abandoned = true;
-            self.model.settle();
+            self.model.give_up(place);
             self.follow(&MayRun::Nothing);
         }
     }
@@ -346,7 +347,9 @@ impl Program {
             may_run = self.model.needed(job);
             if let Some((_, Some(group))) = group {
                 let jobs = 0..self.model.jobs.len();
-                may_run.extend(jobs.filter(|&job| self.model.jobs[job].group == Some(group)));
+                let jobs = jobs.filter(|&job| self.model.jobs[job].group == Some(group));
+                // A wait raises what it needs, and no other job of the group.
+                may_run.extend(jobs.filter(|&job| !self.model.jobs[job].is_late));
             }
         }
         let (raw, number) = (self.systems[system], job.number);
@@ -378,8 +381,9 @@ fn bodiless(system: usize, kind: Kind, after: Vec<usize>) -> JobState {
         after,
         token: None,
         group: None,
+        is_late: false,
         ended: None,
-        is_abandoned: false,
+        given_up: None,
     }
 }
 

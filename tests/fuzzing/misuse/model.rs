@@ -29,9 +29,11 @@ pub(super) struct JobState {
     pub(super) after: Vec<usize>,
     pub(super) token: Option<usize>,
     pub(super) group: Option<usize>,
+    /// Its lane, or its frame, may let other jobs go before it.
+    pub(super) is_late: bool,
     pub(super) ended: Option<Outcome>,
-    /// An event that was given up: it ends when all before it has ended.
-    pub(super) is_abandoned: bool,
+    /// An event that was given up: it ends when all before it has ended, so. The first failure counts.
+    pub(super) given_up: Option<Outcome>,
 }
 
 #[derive(Clone)]
@@ -103,12 +105,25 @@ impl Model {
         }
         let is_bad = ends.iter().any(|&end| end != Outcome::Fine);
         match state.kind {
-            Kind::Event { left } if left > 0 && !state.is_abandoned => None,
+            Kind::Event { .. } if state.given_up.is_some() => state.given_up,
+            Kind::Event { left } if left > 0 => None,
             _ if is_bad => Some(Outcome::Cancelled),
-            Kind::Event { .. } if state.is_abandoned => Some(Outcome::Abandoned),
             Kind::Event { .. } | Kind::Combine => Some(Outcome::Fine),
             Kind::Body { .. } => None,
         }
+    }
+
+    /// An event is given up.
+    pub(super) fn give_up(&mut self, event: usize) {
+        let ends = self.jobs[event].after.iter();
+        let mut ends = ends.filter_map(|&before| self.jobs[before].ended);
+        let was_cancelled = ends.any(|end| end != Outcome::Fine);
+        self.jobs[event].given_up = Some(if was_cancelled {
+            Outcome::Cancelled
+        } else {
+            Outcome::Abandoned
+        });
+        self.settle();
     }
 
     /// Ends all that ends because others have.
@@ -193,7 +208,7 @@ impl Model {
         let open = |&job: &usize| {
             let state = &self.jobs[job];
             let is_open = matches!(state.kind, Kind::Event { left } if left > 0);
-            state.ended.is_none() && is_open && !state.is_abandoned
+            state.ended.is_none() && is_open && state.given_up.is_none()
         };
         !self.needed(job).iter().any(open)
     }

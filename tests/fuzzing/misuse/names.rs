@@ -4,7 +4,7 @@ use std::ptr::null;
 
 use capi::pl_status::PL_INVALID;
 use capi::{
-    pl_frame_begin, pl_frame_end, pl_frame_remaining, pl_group_create, pl_group_destroy,
+    pl_frame_begin, pl_frame_end, pl_frame_remaining, pl_group_create, pl_group_destroy, pl_status,
     pl_token_cancel, pl_token_create, pl_token_destroy, pl_token_is_cancelled,
 };
 
@@ -87,14 +87,25 @@ impl Program {
         }
     }
 
-    pub(super) fn end_frame(&mut self, bytes: &mut Bytes<'_>) {
-        let (system, mut left) = (self.system(bytes), 0);
+    /// A frame, with its place, for a call that needs one; what is wrong with it is added.
+    pub(super) fn frame(
+        &self,
+        system: usize,
+        bytes: &mut Bytes<'_>,
+        wrong: &mut Vec<pl_status>,
+    ) -> (u64, Option<usize>) {
         let (frame, place) = Program::pick(&self.frames, bytes);
         let known = place
             .map(|at| &self.model.frames[at])
             .filter(|frame| frame.is_known);
-        let mut wrong = self.wrong_system(system);
         wrong.extend(self.wrong_number(system, known.map(|frame| frame.system)));
+        (frame, place)
+    }
+
+    pub(super) fn end_frame(&mut self, bytes: &mut Bytes<'_>) {
+        let (system, mut left) = (self.system(bytes), 0);
+        let mut wrong = self.wrong_system(system);
+        let (frame, place) = self.frame(system, bytes, &mut wrong);
         let raw = self.systems[system];
         // SAFETY: as above.
         let (asked, status) = unsafe {
