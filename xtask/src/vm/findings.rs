@@ -320,17 +320,17 @@ fn line(cells: Vec<impl AsRef<str>>) -> String {
     format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
 }
 
-/// The middle, and the least and the largest.
+/// The middle, and the least and the largest if they are not the same.
 fn spread(mut numbers: Vec<f64>) -> String {
     numbers.sort_unstable_by(f64::total_cmp);
     let (Some(&least), Some(&most)) = (numbers.first(), numbers.last()) else {
         return "–".to_owned();
     };
-    let middle = short(numbers[numbers.len() / 2]);
-    if numbers.len() == 1 {
+    let [least, middle, most] = [least, numbers[numbers.len() / 2], most].map(short);
+    if least == most {
         return middle;
     }
-    format!("{middle} ({}–{})", short(least), short(most))
+    format!("{middle} ({least}–{most})")
 }
 
 /// A number with three digits that say something.
@@ -399,9 +399,10 @@ mod tests {
     fn runs_are_put_together() {
         let line = |p50: u64, got: f64| {
             format!(
-                r#"findings a x {{"tables":[{{"title":"T","columns":["how","p50","n"]}}],"notes":["N."],
-                "rows":[{{"table":"T","how":"one","p50":{p50}000000,"n":null}}],"claims":[{{"id":"1","text":
-                "so","got":{got},"claimed":"less than 9","unit":"ms","holds":{}}}]}}"#,
+                r#"findings a x {{"tables":[{{"title":"T","columns":["how","p50","n","m"]}}],"notes":["N."],
+                "rows":[{{"table":"T","how":"one","p50":{p50}000000,"n":null,"m":2.0}}],
+                "claims":[{{"id":"1","text":"so","got":{got},"claimed":"less than 9","unit":"ms",
+                "holds":{}}}]}}"#,
                 got < 9.0
             )
             .replace("\n", "")
@@ -411,8 +412,8 @@ mod tests {
         let text = Found::read(&text).unwrap().tables("x", &simulated());
         for part in [
             "| 1: so (ms) | – | holds in 2 of 3: 8.5 (4–10), claimed less than 9 |",
-            "| scheduler | how | p50, ms | n |",
-            "| a | one | 5 (3–7) | – |",
+            "| scheduler | how | p50, ms | n | m |",
+            "| a | one | 5 (3–7) | – | 2 |",
             "\n- a: N.\n",
         ] {
             assert!(text.contains(part), "{part} is missing in {text}");
