@@ -95,9 +95,9 @@ const TSAN_ENV: &[(&str, &str)] = &[
 ];
 
 /// Std is built with the sanitizer too, or its own synchronization would look like races. The models
-/// run on one thread: they are not built.
-const TSAN_UNIT: &str = "cargo +nightly test -Zbuild-std --target {host} \
-    --target-dir {target}/tsan -p paceline-platform -p paceline --lib";
+/// run on one thread: they are not built. Programs in C++ are built with it, too.
+const TSAN_UNIT: &str = "cargo +nightly test -Zbuild-std --target {host} --target-dir {target}/tsan \
+    -p paceline-platform -p paceline -p paceline-capi --lib --test cpp";
 
 /// The integration tests whose threads are real.
 const TSAN_INTEGRATION: &str = "cargo +nightly test -Zbuild-std --target {host} \
@@ -407,9 +407,9 @@ pub(crate) const STAGES: &[Stage] = &[
     },
     Stage {
         name: "tsan",
-        purpose: "data races on the real system, by ThreadSanitizer",
+        purpose: "data races on the real system, also in C++, by ThreadSanitizer",
         switch: Switch::On,
-        needs: &["nightly", "rust-src", tools::TSAN_HOST],
+        needs: &["nightly", "rust-src", "c++", tools::TSAN_HOST],
         counts_tests: true,
         silence_minutes: 10,
         // Miri interprets on one processor, but for the few seeds at its end.

@@ -133,3 +133,34 @@ fn checkers_find_nothing() {
         cpp(standards[0], CHECKED).run_example(name, &[]);
     }
 }
+
+/// Looks for data races. It has to know what the library does to order them: that is compiled for it as well.
+const RACES: &[&str] = &[
+    "-g",
+    "-fsanitize=thread",
+    "-include",
+    "tests/programs/tsan.h",
+];
+
+/// Goal: what the library orders is in an order for ThreadSanitizer, and what a program does not order is
+/// found. Method: the examples, none of which has a race, and a program that has one, where the library was
+/// compiled for it (`cargo xtask test --only tsan`): with one that was not, each job would seem to be a race.
+#[test]
+fn races_are_those_of_the_program() {
+    if !cfg!(paceline_tsan) {
+        println!("the library is not compiled for ThreadSanitizer: nothing was compiled");
+        return;
+    }
+    for (name, standards) in EXAMPLES {
+        cpp(standards[0], RACES).run_example(name, &[]);
+    }
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let file = crate_folder().join("tests/programs/race.cpp");
+    let program = cpp("c++17", RACES).compiled(&file, folder.path());
+    let out = Command::new(program)
+        .output()
+        .expect("it was just compiled");
+    let said = String::from_utf8_lossy(&out.stderr);
+    let is_found = said.contains("data race") && said.contains("race.cpp");
+    assert!(!out.status.success() && is_found, "{said}");
+}

@@ -1,0 +1,22 @@
+// Two jobs in no order that write the same number: ThreadSanitizer has to say so.
+#include <paceline.hpp>
+
+#include <atomic>
+
+int main() {
+    pl::system jobs(2);
+    int number = 0;
+    std::atomic<int> met{0};
+    auto both = [&] {
+        // Relaxed: they meet, and neither knows of what the other did before.
+        met.fetch_add(1, std::memory_order_relaxed);
+        while (met.load(std::memory_order_relaxed) < 2) {
+        }
+        number += 1;
+    };
+    auto one = jobs.schedule("one", both);
+    auto other = jobs.schedule("other", both);
+    jobs.wait(one);
+    jobs.wait(other);
+    return number == 2 ? 0 : 1;
+}
