@@ -8,9 +8,11 @@ use super::{SILENCE, Tested};
 use crate::context::Context;
 use crate::process::{self, Manner};
 
-/// What the tests of rayon-core depend on. (They are in its manifest, which is not ours.)
+/// What the tests of rayon-core depend on (it is in its manifest, which is not ours), and what ours do, which
+/// are about rayon on it.
 const TEST_NEEDS: &str = "rand = \"0.9\"\nrand_xorshift = \"0.4\"\nscoped-tls = \"1.0\"\n\
-                          crossbeam-utils = \"0.8\"\nlibc = \"0.2\"\n";
+                          crossbeam-utils = \"0.8\"\nlibc = \"0.2\"\nrayon = \"1.12\"\n\
+                          [patch.crates-io]\nrayon-core = { path = \".\" }\n";
 
 /// Optimized a little: some tests join half a million times.
 const PROFILE: &str = "\n[profile.dev]\ndebug = 0\nopt-level = 1\n";
