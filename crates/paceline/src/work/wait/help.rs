@@ -4,6 +4,7 @@ use event::{Nanos, Why};
 use platform::{Atomic, Ordering, Platform};
 
 use super::waiter::Waiter;
+use super::watch::end_watch;
 use crate::queues::Queue;
 use crate::store::{Rank, Slot, Ticket};
 use crate::work::shared::RepeatTable;
@@ -271,11 +272,13 @@ impl<P: Platform> Waiter<'_, '_, P> {
     }
 
     /// Runs something on top of the wait. While that runs, this thread does not wait: a deadlock check that
-    /// asks what the job on top waits for must not find the wait underneath it.
+    /// asks what the job on top waits for must not find the wait underneath it, and other threads need not
+    /// share their work with a thread that is as busy as they are.
     #[inline(always)]
     fn on_top(&self, run: impl FnOnce() -> bool) -> bool {
         let waits_for = self.cx.thread.waits_for.load(Ordering::Relaxed);
         self.cx.thread.waits_for.store(0, Ordering::Relaxed);
+        end_watch(self.cx);
         let has_run = run();
         self.cx.thread.waits_for.store(waits_for, Ordering::Relaxed);
         has_run

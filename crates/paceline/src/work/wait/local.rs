@@ -7,8 +7,8 @@ use crate::store::Ticket;
 pub(crate) struct WaitLocal {
     /// The jobs that this thread waits for, the innermost wait last.
     pub(crate) awaited: Vec<Ticket>,
-    /// How many waits of this thread have nothing to run, each inside the one before.
-    pub(super) watches: u32,
+    /// The innermost wait has nothing to run, and this thread is counted as watching.
+    pub(super) is_watching: bool,
     /// How many waits with a deadline, one after the other, ran nothing although no worker ran it either; see
     /// `poll`.
     pub(super) vain_polls: u32,
@@ -35,7 +35,7 @@ impl WaitLocal {
     pub(crate) fn new() -> WaitLocal {
         WaitLocal {
             awaited: Vec::new(),
-            watches: 0,
+            is_watching: false,
             vain_polls: 0,
             search: Vec::new(),
             serial: WaitLocal::NO_WALK,

@@ -68,7 +68,6 @@ impl<P: Platform> Waiter<'_, '_, P> {
             // There is no free link (all are in use): look once a millisecond.
             Err(_) => return self.look_now_and_then(),
         };
-        begin_watch(cx);
         if let Some(pinned) = shared.pinned.get() {
             pinned.waits_have_changed(cx);
         }
@@ -81,7 +80,7 @@ impl<P: Platform> Waiter<'_, '_, P> {
         let mut resting = None;
         let mut spun = false;
         let result = loop {
-            let epoch = shared.idle.epoch();
+            let epoch = begin_watch(cx);
             if self.help_until_stuck() {
                 if spun {
                     cx.own(|own| own.wait.habit.paid());
@@ -94,7 +93,8 @@ impl<P: Platform> Waiter<'_, '_, P> {
                 break Ok(self.is_over());
             }
             let resting = resting.get_or_insert_with(|| self.begin_rest(now));
-            if self.report_if_long(resting, now) {
+            // If a body has run here, publishers have not notified this thread of anything since.
+            if !is_watching(cx) || self.report_if_long(resting, now) {
                 continue;
             }
             let Some(look_at) = self.help_with_late_pieces() else {
@@ -314,26 +314,67 @@ impl<P: Platform> Waiter<'_, '_, P> {
     }
 }
 
-/// From now on publishers notify this thread of new work. Of waits inside waits only the outermost one
-/// counts, because the word counts threads.
-fn begin_watch<P: Platform>(cx: &Context<'_, P>) {
-    let outer = cx.own(|own| {
-        own.wait.watches += 1;
-        own.wait.watches - 1
-    });
-    match outer {
-        0 => _ = cx.shared.idle.begin_watch::<Fenced>(),
-        // SeqCst, partner: the publisher's fence (F in `idle`), as for the outermost one.
-        _ => P::fence(Ordering::SeqCst),
+/// From now on publishers notify this thread of new work, if they do not do so yet. Returns the epoch to spin
+/// on; the caller looks around now.
+fn begin_watch<P: Platform>(cx: &Context<'_, P>) -> u16 {
+    if is_watching(cx) {
+        return cx.shared.idle.epoch();
+    }
+    cx.own(|own| own.wait.is_watching = true);
+    cx.shared.idle.begin_watch::<Fenced>()
+}
+
+/// Publishers need not notify this thread any more.
+#[inline]
+pub(super) fn end_watch<P: Platform>(cx: &Context<'_, P>) {
+    if cx.own(|own| std::mem::take(&mut own.wait.is_watching)) {
+        cx.shared.idle.end_watch();
     }
 }
 
-fn end_watch<P: Platform>(cx: &Context<'_, P>) {
-    let outer = cx.own(|own| {
-        own.wait.watches -= 1;
-        own.wait.watches
-    });
-    if outer == 0 {
-        cx.shared.idle.end_watch();
+fn is_watching<P: Platform>(cx: &Context<'_, P>) -> bool {
+    cx.own(|own| own.wait.is_watching)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use platform::{Atomic, Memory, Ordering, Os, Platform};
+
+    use crate::Builder;
+
+    /// What the job of the test below has seen; 0: it has not run.
+    type Seen = <Os as Memory>::AtomicU64;
+
+    /// Goal: a thread that runs a job in a wait is busy, and does not count as one that wants work. Method: a
+    /// job that is awaited makes another one in a scope, which only the waiting thread can run, since the
+    /// worker is in the first one until the second one is over. The second one looks at the count.
+    #[test]
+    fn a_waiter_that_runs_a_job_is_not_watching() {
+        let js = Builder::small().workers(1).build().unwrap();
+        let (begun, watching) = (Arc::new(Seen::new(0)), Arc::new(Seen::new(0)));
+        let until = |wanted: &dyn Fn() -> bool| {
+            let never = Seen::new(0);
+            while !wanted() {
+                Os::spin_until(&never, |word| word != 0, Os.now());
+            }
+        };
+        let (here, seen) = (begun.clone(), watching.clone());
+        let outer = js.schedule(move |cx| {
+            here.store(1, Ordering::Relaxed);
+            until(&|| cx.shared.idle.load().watching == 1);
+            cx.scope(|scope| {
+                let noted = seen.clone();
+                scope.spawn(move |cx| {
+                    let watching = u64::from(cx.shared.idle.load().watching);
+                    noted.store(10 + watching, Ordering::Relaxed);
+                });
+                until(&|| seen.load(Ordering::Relaxed) != 0);
+            });
+        });
+        until(&|| begun.load(Ordering::Relaxed) == 1);
+        js.wait(outer);
+        assert_eq!(watching.load(Ordering::Relaxed), 10);
     }
 }
