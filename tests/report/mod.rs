@@ -6,6 +6,7 @@
 //! in `dag::reported`.
 
 mod asked;
+mod graphs;
 mod hang;
 mod long_waits;
 mod situations;

@@ -163,6 +163,12 @@ pub enum JobKind {
     Combination,
     /// A scope.
     Scope,
+    /// A run of a graph that is built once ([`BuiltGraph`](crate::BuiltGraph)).
+    Graph {
+        /// How many of its nodes are not over. Those that nothing holds back are jobs; the others are not,
+        /// and are not listed.
+        nodes_left: usize,
+    },
 }
 
 /// How far a job is; of a [`LiveJob`].

@@ -14,6 +14,8 @@ pub(super) enum ChainEnd {
     Runs,
     /// The closure of a scope has not returned.
     OpenScope,
+    /// A graph whose next nodes are for the thread that waits for the run.
+    LeftToCaller,
     Ready,
     /// A job that is ready, for one thread alone.
     ReadyForOne,
@@ -104,6 +106,7 @@ pub(super) fn own(job: &LiveJob) -> Outlook {
         _ if job.is_pending => ChainEnd::NotWoken,
         _ if waits => ChainEnd::Gone,
         (JobState::Waiting, JobKind::Scope) => ChainEnd::OpenScope,
+        (JobState::Waiting, JobKind::Graph { .. }) => ChainEnd::LeftToCaller,
         (JobState::Waiting, _) => ChainEnd::Changing,
         (JobState::Ready, _) if job.pinned_to.is_some() => ChainEnd::ReadyForOne,
         (JobState::Ready, _) => ChainEnd::Ready,

@@ -103,6 +103,14 @@ impl Report {
             (JobState::Waiting, JobKind::Scope, None) => {
                 "scope, its closure has not returned".to_owned()
             }
+            (JobState::Waiting, JobKind::Graph { nodes_left }, waits) => {
+                let nodes = counted(nodes_left, "node", "nodes");
+                let goes_on = "goes on in the thread that waits for the run";
+                format!(
+                    "graph, {nodes} left, {}",
+                    waits.as_deref().unwrap_or(goes_on)
+                )
+            }
             (JobState::Waiting, _, Some(waits)) => waits,
             (JobState::Waiting, _, None) => "is just being made or released".to_owned(),
             (JobState::Ready, ..) => self.about_ready(job),

@@ -321,6 +321,9 @@ impl Inquiry<'_> {
             },
             (ChainEnd::Runs, _) => ", which has just begun".to_owned(),
             (ChainEnd::OpenScope, _) => ", whose closure has not returned".to_owned(),
+            (ChainEnd::LeftToCaller, _) => {
+                ", which goes on in the thread that waits for the run".to_owned()
+            }
             (ChainEnd::Ready, _) => ", which is ready".to_owned(),
             (ChainEnd::ReadyForOne, _) => match job.pinned_to {
                 Some(slot) => format!(", which is ready for {}", self.pinned_to(slot)),
@@ -372,6 +375,7 @@ fn described(job: &LiveJob) -> String {
     match job.kind {
         JobKind::Event => format!("event {}", job.label),
         JobKind::Future => format!("future {}", job.label),
+        JobKind::Graph { .. } => format!("graph {}", job.label),
         _ => job.label.to_string(),
     }
 }

@@ -123,7 +123,9 @@ impl<P: Platform> JobReader<'_, P> {
                 JobState::Waiting
             }
         };
-        let kind = kind_of::<P>(flags);
+        // Acquire, partner: the Release store of the number of nodes, in `start`, as above.
+        let pending = slot.pending.load(Ordering::Acquire);
+        let kind = kind_of::<P>(flags, pending);
         let (pinned_to, state) = self.for_home(job, flags, state);
         let in_scope = has(Slot::<P>::IN_SCOPE) && has(Slot::<P>::HAS_PARENT);
         Some(LiveJob {
@@ -172,8 +174,8 @@ fn has_closed<P: Platform>(slot: &Slot<P>, job: Ticket) -> bool {
     flags & Slot::<P>::IS_ANONYMOUS == 0 && slot.has_ended(job)
 }
 
-/// What sort of job has these flags.
-fn kind_of<P: Platform>(flags: u32) -> JobKind {
+/// What sort of job has these flags. `pending`: how many jobs it waits for.
+fn kind_of<P: Platform>(flags: u32, pending: u32) -> JobKind {
     let has = |flag| flags & flag != 0;
     if has(Slot::<P>::IS_RANGE) {
         JobKind::Loop
@@ -183,6 +185,10 @@ fn kind_of<P: Platform>(flags: u32) -> JobKind {
         JobKind::Body
     } else if has(Slot::<P>::IS_OPEN_EVENT) {
         JobKind::Event
+    } else if has(Slot::<P>::IS_SCOPE) && has(Slot::<P>::OF_RUN) {
+        JobKind::Graph {
+            nodes_left: pending as usize,
+        }
     } else if has(Slot::<P>::IS_SCOPE) {
         JobKind::Scope
     } else {
