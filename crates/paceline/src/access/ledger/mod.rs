@@ -123,6 +123,7 @@ impl Ledger {
             let new = |pred: &JobRef| self.jobs.find_one(*pred);
             self.preds.extend(of_outer.into_iter().filter(new));
         }
+        self.jobs.stand_on(&self.preds);
     }
 
     /// Whether the job may be scheduled. [`note`](Ledger::note) has to follow at once if it may.
@@ -187,8 +188,10 @@ impl Ledger {
         let open = &mut self.open;
         open.sort_by_key(|open| std::cmp::Reverse(open.serial));
         let down_to = open.last().map_or(0, |open| open.serial);
-        let all = open.iter().map(|open| open.by);
-        self.jobs.find_among(&self.preds, all, down_to);
+        if !self.jobs.stands() {
+            let all = open.iter().map(|open| open.by);
+            self.jobs.find_among(&self.preds, all, down_to);
+        }
         down_to
     }
 
@@ -303,6 +306,7 @@ impl Ledger {
             let mut newcomer = Newcomer {
                 jobs: &self.jobs,
                 job,
+                ticket,
                 later: &passed.later,
                 replaced: &mut self.replaced,
                 resource: resource.serial,
@@ -435,9 +439,8 @@ impl Ledger {
 
     fn sweep(&mut self, is_over: impl Fn(Ticket) -> bool) {
         let jobs = &self.jobs;
-        let matters = |job| jobs.serial(job).is_some();
         for resource in self.resources.iter_mut().flatten() {
-            resource.retain(matters);
+            resource.sweep(jobs);
         }
         self.replaced.sweep(jobs, &is_over);
         let users = self.resources.iter().flatten().flat_map(Resource::users);

@@ -13,7 +13,7 @@ pub(super) struct Replaced {
     pub(super) old: Use,
     pub(super) kind: AccessKind,
     /// Until it begins, jobs may be scheduled that come before it.
-    pub(super) instead: JobRef,
+    pub(super) instead: Ticket,
 }
 
 /// Those of all resources, in one list: only a job of a scope ever looks at them, and seldom.
@@ -53,12 +53,8 @@ impl ReplacedUses {
     }
 
     pub(super) fn sweep(&mut self, jobs: &Jobs, is_over: impl Fn(Ticket) -> bool) {
-        self.all.retain(|one| {
-            let is_pending = jobs
-                .ticket(one.instead)
-                .is_some_and(|ticket| !is_over(ticket));
-            is_pending && jobs.serial(one.old.by).is_some()
-        });
+        self.all
+            .retain(|one| !is_over(one.instead) && jobs.serial(one.old.by).is_some());
         self.left = self.all.len();
     }
 }

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use super::jobs::{JobRef, Jobs};
 use super::replaced::{Replaced, ReplacedUses};
 use crate::access::{AccessKind, Declared};
-use crate::store::CallSite;
+use crate::store::{CallSite, Ticket};
 
 /// A part of a resource, and a job that touches it.
 #[derive(Clone, Debug)]
@@ -47,6 +47,7 @@ impl Use {
 pub(super) struct Newcomer<'n> {
     pub(super) jobs: &'n Jobs,
     pub(super) job: JobRef,
+    pub(super) ticket: Ticket,
     /// Those that it collides with and comes before. It comes after all others that it collides with.
     pub(super) later: &'n [JobRef],
     pub(super) replaced: &'n mut ReplacedUses,
@@ -65,10 +66,10 @@ impl Newcomer<'_> {
     }
 
     fn replaces(&mut self, old: Use, kind: AccessKind) {
-        self.is_replaced(old, kind, self.job);
+        self.is_replaced(old, kind, self.ticket);
     }
 
-    fn is_replaced(&mut self, old: Use, kind: AccessKind, instead: JobRef) {
+    fn is_replaced(&mut self, old: Use, kind: AccessKind, instead: Ticket) {
         if self.matters(old.by) {
             self.replaced.push(Replaced {
                 resource: self.resource,
@@ -96,6 +97,8 @@ pub(super) struct Resource {
     writers: Vec<Use>,
     /// Those that have read since.
     readers: Vec<Use>,
+    /// How many of both were left when they were last looked through.
+    left: usize,
     pub(super) guards: Vec<Guarded>,
 }
 
@@ -106,6 +109,7 @@ impl Resource {
             serial,
             writers: Vec::new(),
             readers: Vec::new(),
+            left: 0,
             guards: Vec::new(),
         }
     }
@@ -161,6 +165,7 @@ impl Resource {
         if part.is_empty() {
             return;
         }
+        self.sweep_if_due(newcomer.jobs);
         if newcomer.later.is_empty() {
             self.note_last(part, access.kind, newcomer);
         } else {
@@ -193,7 +198,9 @@ impl Resource {
                 self.note_last(gap, kind, newcomer);
             }
             start = both.end;
-            newcomer.is_replaced(Use { by, part: both }, kind, writer.by);
+            if let Some(instead) = newcomer.jobs.ticket(writer.by) {
+                newcomer.is_replaced(Use { by, part: both }, kind, instead);
+            }
         }
         let rest = start..part.end;
         if !rest.is_empty() {
@@ -204,16 +211,14 @@ impl Resource {
     fn note_reader(&mut self, part: Range<usize>, newcomer: &mut Newcomer<'_>) {
         let by = newcomer.job;
         let new = Use { by, part };
-        // It takes the place of one that comes before it and reads no more.
+        // It takes the place of one that comes before it and reads no more. In a chain that is the last one.
         let gives_way = |old: &Use| new.covers(&old.part) && newcomer.is_before(old.by);
-        let last = self.last_readers();
-        let start = self.readers.len() - last.len();
-        match last.iter().position(gives_way) {
-            Some(place) => {
-                let old = std::mem::replace(&mut self.readers[start + place], new);
+        match self.readers.last_mut() {
+            Some(last) if gives_way(last) => {
+                let old = std::mem::replace(last, new);
                 newcomer.replaces(old, AccessKind::Reads);
             }
-            None => self.readers.push(new),
+            _ => self.readers.push(new),
         }
     }
 
@@ -253,9 +258,27 @@ impl Resource {
         all.map(|one| one.by)
     }
 
-    pub(super) fn retain(&mut self, is_known: impl Fn(JobRef) -> bool) {
-        self.writers.retain(|writer| is_known(writer.by));
-        self.readers.retain(|reader| is_known(reader.by));
+    /// How many uses are remembered.
+    fn uses(&self) -> usize {
+        self.writers.len() + self.readers.len()
+    }
+
+    /// Forgets the uses that do not matter, if that could be half of all. Where jobs are waited for, nothing
+    /// else ends those of data that is only read.
+    #[inline]
+    fn sweep_if_due(&mut self, jobs: &Jobs) {
+        const FEW: usize = 64;
+        if self.uses() >= 2 * self.left + FEW {
+            self.sweep(jobs);
+        }
+    }
+
+    /// Forgets the uses that do not matter.
+    pub(super) fn sweep(&mut self, jobs: &Jobs) {
+        let matters = |one: &Use| jobs.serial(one.by).is_some();
+        self.writers.retain(matters);
+        self.readers.retain(matters);
+        self.left = self.uses();
     }
 }
 

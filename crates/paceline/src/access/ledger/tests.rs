@@ -590,3 +590,90 @@ fn a_ledger_that_is_told_less_is_found_out() {
         assert!(found, "{mistake:?}");
     }
 }
+
+/// Frames of this many jobs, each after a job that comes after all of the frame before. Each job reads one
+/// piece of data and writes another.
+struct Frames {
+    ledger: Ledger,
+    read: u64,
+    written: Vec<u64>,
+    last: Option<Ticket>,
+    scheduled: u64,
+}
+
+impl Frames {
+    fn new(jobs: usize) -> Frames {
+        let mut ledger = Ledger::default();
+        Frames {
+            read: ledger.add_resource("read"),
+            written: (0..jobs).map(|_| ledger.add_resource("written")).collect(),
+            ledger,
+            last: None,
+            scheduled: 0,
+        }
+    }
+
+    fn schedule(&mut self, after: &[Ticket], accesses: &[Declared]) -> Ticket {
+        let planned = Planned {
+            label: label(0),
+            after,
+            inside: &[],
+            scope: None,
+            openers: &[],
+            accesses,
+            is_auto: false,
+        };
+        let passed = self.ledger.check(&planned).unwrap();
+        let ticket = Ticket::new(self.scheduled as u32, 0);
+        self.scheduled += 1;
+        self.ledger.note(&planned, passed, ticket, |_| false);
+        ticket
+    }
+
+    /// Schedules a frame. Returns what ended the frame before.
+    fn frame(&mut self) -> Option<Ticket> {
+        let whole = |resource, kind| Declared {
+            resource,
+            kind,
+            part: Declared::WHOLE,
+        };
+        let before: Vec<Ticket> = self.last.into_iter().collect();
+        let jobs = self.written.clone().into_iter().map(|written| {
+            let accesses = [whole(self.read, Reads), whole(written, Writes)];
+            self.schedule(&before, &accesses)
+        });
+        let jobs: Vec<Ticket> = jobs.collect();
+        let end = self.schedule(&jobs, &[]);
+        self.last.replace(end)
+    }
+}
+
+/// Goal: all jobs of a frame that come after one job share one search for what comes before it. Method:
+/// frames of 300 jobs, of which two are remembered; the searches are counted. The first frames earn what
+/// the first search costs.
+#[test]
+fn the_jobs_of_a_frame_share_a_search() {
+    let mut frames = Frames::new(300);
+    for frame in 0..50 {
+        let before = frames.frame();
+        let searches = frames.ledger.jobs.standing_searches();
+        assert!(
+            (frame - 1..=frame + 1).contains(&(searches as i32)),
+            "{searches} in {frame}"
+        );
+        before.inspect(|&before| frames.ledger.waited_for(before));
+    }
+}
+
+/// Goal: data that jobs read and none writes takes no memory without end. Method: two thousand frames of
+/// twenty readers each, one after the other, which are waited for; how many uses are remembered.
+#[test]
+fn readers_that_were_waited_for_are_forgotten() {
+    let mut frames = Frames::new(20);
+    for _ in 0..2000 {
+        let before = frames.frame();
+        before.inspect(|&before| frames.ledger.waited_for(before));
+        let read = frames.ledger.resource(frames.read).unwrap();
+        assert!(read.users().count() <= 200);
+    }
+}

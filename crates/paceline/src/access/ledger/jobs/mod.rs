@@ -7,9 +7,11 @@
 
 mod reach;
 mod search;
+mod standing;
 
 use crate::store::{Label, Map, Ticket};
 use reach::Rows;
+use standing::Standing;
 
 /// The place of a record, and which of the jobs that had this place it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,6 +38,8 @@ struct JobRecord {
     next: u32,
     /// The search that has come by.
     seen: u32,
+    /// The standing search that has.
+    stood: u32,
     preds_count: u8,
     has_more: bool,
     /// There are jobs in `Jobs::inner`.
@@ -43,6 +47,14 @@ struct JobRecord {
 }
 
 const _: () = assert!(size_of::<JobRecord>() <= 64);
+
+impl JobRecord {
+    /// The direct predecessors that lie in the record.
+    #[inline]
+    fn inline_preds(&self) -> &[JobRef] {
+        &self.preds[..usize::from(self.preds_count)]
+    }
+}
 
 /// Whether this is the record of the job, and not that of one that had the place before or has it now.
 #[inline]
@@ -79,6 +91,7 @@ pub(super) struct Jobs {
     labels: Vec<Label>,
     free: Vec<u32>,
     rows: Rows,
+    standing: Standing,
     /// Places that are not used again while there are rows.
     left: Vec<u32>,
     /// The newest record of each slot's jobs, by the slot's index.
@@ -143,8 +156,7 @@ impl Jobs {
     /// The direct predecessors of a job: all that is over when it begins.
     pub(super) fn preds(&self, job: JobRef) -> impl Iterator<Item = JobRef> {
         let record = self.record(job);
-        let count = record.map_or(0, |record| usize::from(record.preds_count));
-        let inline = record.map_or(&[][..], |record| &record.preds[..count]);
+        let inline = record.map_or(&[][..], JobRecord::inline_preds);
         let more = record.filter(|record| record.has_more);
         let more = more.map_or(&[][..], |record| {
             &self.more[record.preds[INLINE - 1].index as usize]
@@ -165,6 +177,7 @@ impl Jobs {
         let Some(serial) = self.serial(outer) else {
             return;
         };
+        self.standing.end();
         // Rows of what comes after it would lack this one, and each of them needs the row of `outer`.
         if !self.rows.is_empty() && self.rows.has(outer.index) {
             self.drop_rows();
@@ -204,6 +217,7 @@ impl Jobs {
     pub(super) fn add(&mut self, ticket: Ticket, label: Label, preds: &[JobRef]) -> JobRef {
         self.last_serial += 1;
         self.live += 1;
+        self.standing.earn();
         let slot = ticket.index() as usize;
         if self.of_slot.len() <= slot {
             self.of_slot.resize(slot + 1, NONE);
@@ -218,6 +232,7 @@ impl Jobs {
             preds: [empty; INLINE],
             next: self.of_slot[slot],
             seen: 0,
+            stood: 0,
             preds_count: 0,
             has_more: false,
             has_inner: false,
@@ -269,6 +284,7 @@ impl Jobs {
             return;
         };
         self.has_backward_edges |= other > own;
+        self.standing.end();
         self.drop_rows();
         self.add_pred(job.index, pred);
     }

@@ -8,6 +8,7 @@ use crate::store::Map;
 impl Jobs {
     /// Begins a search. Nothing is found yet.
     pub(in super::super) fn begin_search(&mut self) {
+        self.standing.rest();
         self.last_search = self.last_search.wrapping_add(1);
         if self.last_search == 0 {
             for record in &mut self.records {
@@ -38,10 +39,15 @@ impl Jobs {
     ) {
         if self.records.len() > self.limits.records {
             self.drop_rows();
-            self.find_ancestors(from, down_to, usize::MAX);
+            if !self.stand_instead(from) {
+                self.find_ancestors(from, down_to, usize::MAX);
+            }
             return;
         }
         if self.rows.is_empty() && self.find_ancestors(from, down_to, self.limits.looked_at) {
+            return;
+        }
+        if self.stand_instead(from) {
             return;
         }
         self.rows.make_room(self.records.len());
@@ -81,9 +87,15 @@ impl Jobs {
     }
 
     /// Puts what ends directly before a job on the stack: enough of it to see that it is more than `most`.
-    fn put(&self, stack: &mut Vec<JobRef>, job: JobRef, most: usize) {
-        let room = most.saturating_sub(stack.len()).saturating_add(1);
-        stack.extend(self.ends_after(job).take(room));
+    #[inline]
+    pub(super) fn put(&self, stack: &mut Vec<JobRef>, job: JobRef, most: usize) {
+        let record = &self.records[job.index as usize];
+        if is_of(record, job) && !record.has_more && !record.has_inner {
+            stack.extend_from_slice(record.inline_preds());
+        } else {
+            let room = most.saturating_sub(stack.len()).saturating_add(1);
+            stack.extend(self.ends_after(job).take(room));
+        }
     }
 
     /// A search for jobs from this serial number on may leave out those below the returned one: from there no
@@ -157,6 +169,8 @@ impl Jobs {
     #[inline]
     pub(in super::super) fn was_found(&self, job: JobRef) -> bool {
         let record = self.record(job);
-        record.is_some_and(|record| record.seen == self.last_search)
+        record.is_some_and(|record| {
+            record.seen == self.last_search || self.standing.has_found(record.stood)
+        })
     }
 }
