@@ -44,6 +44,9 @@ impl Jobs {
             }
             return;
         }
+        if self.standing.repeats(from) && self.stand_instead(from) {
+            return;
+        }
         if self.rows.is_empty() && self.find_ancestors(from, down_to, self.limits.looked_at) {
             return;
         }

@@ -14,6 +14,8 @@ use super::{JobRef, Jobs, is_of};
 pub(super) struct Standing {
     /// What comes directly before the jobs that it answers for. None: no search stands.
     after: Vec<JobRef>,
+    /// What came directly before the last job that was searched for.
+    searched: Vec<JobRef>,
     /// What it found is marked with this number.
     number: u32,
     /// It answers for the job that is checked now.
@@ -43,6 +45,17 @@ impl Standing {
     pub(super) fn end(&mut self) {
         self.after.clear();
         self.answers = false;
+    }
+
+    /// Notes a search for a job that comes directly after these. Whether the one before was for such a job,
+    /// too: then there may be more of them.
+    pub(super) fn repeats(&mut self, after: &[JobRef]) -> bool {
+        if self.searched == after {
+            return true;
+        }
+        self.searched.clear();
+        self.searched.extend_from_slice(after);
+        false
     }
 
     /// Whether it has found a job with this mark, and answers for the job that is checked.
