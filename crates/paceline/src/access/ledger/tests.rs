@@ -665,6 +665,31 @@ fn the_jobs_of_a_frame_share_a_search() {
     }
 }
 
+/// Goal: an edge that is added later counts for jobs that share a search with earlier ones. Method: two jobs
+/// come after the same one. The first of them makes a search that stands. Then what both come after is made
+/// to come after one more job, whose data the second of them writes.
+#[test]
+fn a_late_edge_ends_a_search_that_stands() {
+    let mut frames = Frames::new(3);
+    frames.ledger.jobs.limits.looked_at = 0;
+    let [early, late, _] = frames.written[..] else {
+        panic!("there are three");
+    };
+    let writes = |resource| Declared {
+        resource,
+        kind: Writes,
+        part: Declared::WHOLE,
+    };
+    let first = frames.schedule(&[], &[writes(early)]);
+    let other = frames.schedule(&[], &[writes(late)]);
+    let middle = frames.schedule(&[first], &[]);
+    let end = frames.schedule(&[middle], &[]);
+    frames.schedule(&[end], &[writes(early)]);
+    assert_eq!(frames.ledger.jobs.standing_searches(), 1);
+    frames.ledger.add_late(middle, other);
+    frames.schedule(&[end], &[writes(late)]);
+}
+
 /// Goal: data that jobs read and none writes takes no memory without end. Method: two thousand frames of
 /// twenty readers each, one after the other, which are waited for; how many uses are remembered.
 #[test]
