@@ -4,7 +4,7 @@ use event::{Nanos, Why};
 use platform::{Atomic, Ordering, Platform};
 
 use super::waiter::Waiter;
-use super::watch::end_watch;
+use super::watch::leave_watch_if_busy;
 use crate::queues::Queue;
 use crate::store::{Rank, Slot, Ticket};
 use crate::work::shared::RepeatTable;
@@ -278,7 +278,7 @@ impl<P: Platform> Waiter<'_, '_, P> {
     fn on_top(&self, run: impl FnOnce() -> bool) -> bool {
         let waits_for = self.cx.thread.waits_for.load(Ordering::Relaxed);
         self.cx.thread.waits_for.store(0, Ordering::Relaxed);
-        end_watch(self.cx);
+        leave_watch_if_busy(self.cx);
         let has_run = run();
         self.cx.thread.waits_for.store(waits_for, Ordering::Relaxed);
         has_run

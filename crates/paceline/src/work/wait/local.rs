@@ -9,6 +9,8 @@ pub(crate) struct WaitLocal {
     pub(crate) awaited: Vec<Ticket>,
     /// The innermost wait has nothing to run, and this thread is counted as watching.
     pub(super) is_watching: bool,
+    /// It has run a body since it last had nothing to run.
+    pub(super) has_helped: bool,
     /// How many waits with a deadline, one after the other, ran nothing although no worker ran it either; see
     /// `poll`.
     pub(super) vain_polls: u32,
@@ -36,6 +38,7 @@ impl WaitLocal {
         WaitLocal {
             awaited: Vec::new(),
             is_watching: false,
+            has_helped: false,
             vain_polls: 0,
             search: Vec::new(),
             serial: WaitLocal::NO_WALK,
