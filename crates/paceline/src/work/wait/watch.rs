@@ -329,7 +329,7 @@ fn begin_watch<P: Platform>(cx: &Context<'_, P>) -> u16 {
 /// This thread is about to run a body in a wait. At the second one in a row it is as busy as the others, and
 /// publishers need not notify it any more. (After the first one it is likely to have nothing to run again,
 /// and all threads would wait for the word that counts it.)
-#[inline]
+#[inline(never)]
 pub(super) fn leave_watch_if_busy<P: Platform>(cx: &Context<'_, P>) {
     if is_watching(cx) && cx.own(|own| std::mem::replace(&mut own.wait.has_helped, true)) {
         end_watch(cx);
