@@ -13,6 +13,10 @@ use crate::process;
 /// and tokens, which are 19 000: each of them is a part of every wait and of every search for work.)
 const BYTES_MAX: u64 = 270_000;
 
+/// What the folder of the checkout is called in the programs. The binary holds the names of source files, for
+/// the messages of panics: without this, a checkout in a longer folder would make a larger program.
+const ROOT_NAME: &str = "/paceline";
+
 /// How long a build may be silent.
 const SILENCE: Duration = Duration::from_secs(5 * 60);
 
@@ -70,6 +74,8 @@ fn bytes(context: &Context, program: &Hello) -> Result<u64, String> {
     let mut command = context.command("cargo");
     command.args(["build", "--release"]).current_dir(&folder);
     command.env("CARGO_TARGET_DIR", folder.join("target"));
+    let renamed = format!("--remap-path-prefix={}={ROOT_NAME}", context.root.display());
+    command.env("CARGO_ENCODED_RUSTFLAGS", renamed);
     process::done(command, SILENCE, "cargo build")?;
     let binary = folder.join("target/release").join(program.name);
     let file = binary.with_extension(std::env::consts::EXE_EXTENSION);

@@ -26,7 +26,7 @@ impl<P: Platform> Graph<P> {
                 let label = |&job: &Ticket| self.label_of(self.slot(job));
                 return Some(path.iter().rev().map(label).collect());
             }
-            self.unfinished_preds(job, |pred| {
+            self.unfinished_preds(job, &mut |pred| {
                 if !found_by.contains_key(&pred) {
                     found_by.insert(pred, job);
                     stack.push(pred);
@@ -37,8 +37,9 @@ impl<P: Platform> Graph<P> {
     }
 
     /// Calls `visit` with the predecessors of `job` that may not be over yet. Jobs that a future awaits are
-    /// no predecessors in this sense: it may go on without some of them.
-    pub(crate) fn unfinished_preds(&self, job: Ticket, visit: impl FnMut(Ticket)) {
+    /// no predecessors in this sense: it may go on without some of them. The callers have time, for they look
+    /// for a circle or end the job system. So they share the code.
+    pub(crate) fn unfinished_preds(&self, job: Ticket, visit: &mut dyn FnMut(Ticket)) {
         // Relaxed: the flag is set while the job has no predecessors any more.
         if self.slot(job).flags.load(Ordering::Relaxed) & Slot::<P>::WAS_POLLED == 0 {
             self.awaited(job, visit);

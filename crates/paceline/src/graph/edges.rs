@@ -480,7 +480,8 @@ mod tests {
                     assert_eq!(preds == Preds::NONE, open == 0);
                     assert_eq!(preds.is_only(), (1..=PLACES).contains(&open));
                     let mut found = 0;
-                    cx.graph().unfinished_preds(job.ticket(), |_| found += 1);
+                    cx.graph()
+                        .unfinished_preds(job.ticket(), &mut |_| found += 1);
                     assert_eq!(found, open);
                 });
                 for event in events {

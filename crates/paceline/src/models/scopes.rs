@@ -55,7 +55,7 @@ fn two_needs<P: Platform>(platform: P, first: usize, some_are_over: bool) {
     together(first, parts);
     let mut found = Vec::new();
     let graph = &site.shared.graph;
-    graph.unfinished_preds(scope, |pred| found.push(pred));
+    graph.unfinished_preds(scope, &mut |pred| found.push(pred));
     found.sort_unstable();
     let mut preds = preds.to_vec();
     preds.sort_unstable();

@@ -225,7 +225,7 @@ impl<P: Platform> Shared<P> {
         // Dropped jobs stay where they are if links lead to them.
         let mut held_by =
             u32::from(slot.flags.load(Ordering::Relaxed) & Slot::<P>::IS_OPEN_EVENT != 0);
-        self.graph.unfinished_preds(job, |_| held_by += 1);
+        self.graph.unfinished_preds(job, &mut |_| held_by += 1);
         pending == 0 || pending > held_by && pending < DROPPED
     }
 

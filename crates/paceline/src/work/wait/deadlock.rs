@@ -148,7 +148,7 @@ impl<P: Platform> CycleSearch<'_, '_, P> {
             JobPhase::Waiting => {
                 self.context
                     .graph()
-                    .unfinished_preds(job, |pred| stack.push(Some(pred)));
+                    .unfinished_preds(job, &mut |pred| stack.push(Some(pred)));
             }
             JobPhase::Running => {
                 // Relaxed: the place was set to nowhere before the job was ready, so this is the place of
