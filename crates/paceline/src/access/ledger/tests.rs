@@ -652,6 +652,7 @@ impl Frames {
 /// frames of 300 jobs, of which two are remembered; the searches are counted. The first frames earn what
 /// the first search costs.
 #[test]
+#[cfg_attr(miri, ignore = "slow")]
 fn the_jobs_of_a_frame_share_a_search() {
     let mut frames = Frames::new(300);
     for frame in 0..50 {
@@ -693,6 +694,7 @@ fn a_late_edge_ends_a_search_that_stands() {
 /// Goal: data that jobs read and none writes takes no memory without end. Method: two thousand frames of
 /// twenty readers each, one after the other, which are waited for; how many uses are remembered.
 #[test]
+#[cfg_attr(miri, ignore = "slow")]
 fn readers_that_were_waited_for_are_forgotten() {
     let mut frames = Frames::new(20);
     for _ in 0..2000 {
