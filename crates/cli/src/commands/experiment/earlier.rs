@@ -4,6 +4,7 @@
 //! (`--sim --doc`) keeps the others, and says from which run they are.
 
 use super::claim::ClaimVerdict;
+use super::lesson::ClaimResult;
 
 /// A row of the claims, as it stands in a page.
 pub(super) type ClaimRow = [String; 7];
@@ -50,14 +51,18 @@ impl EarlierParts {
         (!parts.measured.is_empty()).then_some(parts)
     }
 
-    /// What came of this claim, and its value in words.
-    pub(super) fn claim(&self, id: &str) -> Option<(ClaimVerdict, String)> {
+    /// What came of this claim. One about the machine does not depend on settings.
+    pub(super) fn claim(&self, id: &str) -> Option<ClaimResult> {
         let is_it = |row: &&ClaimRow| row[0].split_once(": ").is_some_and(|(its, _)| its == id);
         let row = self.rows.iter().find(is_it)?;
         // What it depends on stands behind.
         let verdict = row[5].split(" on `").next().unwrap_or_default();
         let verdict = ClaimVerdict::named(verdict.trim_matches('*'))?;
-        Some((verdict, row[3].clone()))
+        Some(ClaimResult {
+            verdict,
+            found: row[3].clone(),
+            holds_in: None,
+        })
     }
 }
 
@@ -116,7 +121,11 @@ mod tests {
         assert_eq!(parts.measured, measured);
         assert_eq!(parts.notes, ["This machine during the run: quiet."]);
         assert_eq!(parts.rows.len(), 1);
-        let claim = Some((ClaimVerdict::Contradicted, "2 ns".to_owned()));
+        let claim = Some(ClaimResult {
+            verdict: ClaimVerdict::Contradicted,
+            found: "2 ns".to_owned(),
+            holds_in: None,
+        });
         assert_eq!(parts.claim("002-b"), claim);
         assert_eq!(parts.claim("002-a"), None);
         let kept = format!("{PAGE}Run on 2027-01-01: b. {KEPT}{}.\n", parts.run);

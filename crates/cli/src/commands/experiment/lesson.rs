@@ -1,8 +1,11 @@
-//! Lessons of an experiment: sentences that stand only where the claims they rest on came out so.
+//! Lessons of an experiment: sentences that stand only where the claims they rest on came out so. If one of
+//! these depends on what was only chosen, the sentence says so.
 //!
 //! Invariant: a figure in a sentence is the one that this run measured; none is written by hand.
 
-use super::claim::ClaimVerdict;
+use std::fmt::Write;
+
+use super::claim::{Claim, ClaimVerdict, HoldsIn};
 #[cfg(test)]
 use super::findings::Findings;
 
@@ -14,31 +17,62 @@ pub(super) struct Lesson {
     pub(super) rests_on: &'static [(&'static str, ClaimVerdict)],
 }
 
+/// What came of a claim.
+#[derive(Debug, PartialEq)]
+pub(super) struct ClaimResult {
+    pub(super) verdict: ClaimVerdict,
+    /// The measured value in words.
+    pub(super) found: String,
+    /// In how many settings it holds, if it depends on them and holds with the chosen values.
+    pub(super) holds_in: Option<HoldsIn>,
+}
+
+impl ClaimResult {
+    pub(super) fn of(claim: &Claim) -> ClaimResult {
+        let verdict = claim.verdict();
+        let depends = verdict == ClaimVerdict::Depends && claim.holds_here() == Some(true);
+        ClaimResult {
+            verdict,
+            found: claim.found(),
+            holds_in: depends.then(|| claim.holds_in()),
+        }
+    }
+
+    /// In how many settings it holds, if a sentence that wants it reproduced may stand with that said: it
+    /// holds with the chosen values, and in most of the others.
+    fn in_most(&self) -> Option<HoldsIn> {
+        self.holds_in.filter(|held| 2 * held.holds > held.of)
+    }
+}
+
 impl Lesson {
     /// The sentence, if this run bears it out.
     #[cfg(test)]
     pub(super) fn told(&self, findings: &Findings) -> Option<String> {
         self.told_by(&|id| {
             let claim = findings.claims.iter().find(|claim| claim.id == id)?;
-            Some((claim.verdict(), claim.found()))
+            Some(ClaimResult::of(claim))
         })
     }
 
-    /// The sentence, if what came of its claims bears it out: `came` has a claim's verdict, and its value
-    /// in words.
-    pub(super) fn told_by(
-        &self,
-        came: &dyn Fn(&str) -> Option<(ClaimVerdict, String)>,
-    ) -> Option<String> {
+    /// The sentence, if what came of its claims bears it out.
+    pub(super) fn told_by(&self, came: &dyn Fn(&str) -> Option<ClaimResult>) -> Option<String> {
         let mut text = self.text.to_owned();
+        let mut caveats = String::new();
         for (id, verdict) in self.rests_on {
-            let (its, found) = came(id)?;
-            if its != *verdict {
-                return None;
+            let its = came(id)?;
+            if its.verdict != *verdict {
+                let held = its.in_most();
+                let held = held.filter(|_| *verdict == ClaimVerdict::Reproduced)?;
+                let (holds, of) = (held.holds, held.of);
+                let _ = write!(
+                    caveats,
+                    " (It depends on what was only chosen: {id} holds in {holds} of {of} settings.)"
+                );
             }
-            text = text.replace(&format!("{{{id}}}"), &found);
+            text = text.replace(&format!("{{{id}}}"), &its.found);
         }
-        Some(text)
+        Some(text + &caveats)
     }
 }
 
@@ -58,6 +92,36 @@ mod tests {
             claims: vec![claim],
             ..Findings::default()
         }
+    }
+
+    /// A claim that holds with the chosen value, and with so many of four others.
+    fn holding_in(settings: usize) -> Findings {
+        let mut findings = with(7.0);
+        let claim = findings.claims.remove(0);
+        let numbers = (0..4).map(|setting| if setting < settings { 7.0 } else { 10.0 });
+        let varied = numbers.fold(claim, |claim, got| {
+            claim.varied("load", got.to_string(), Expect::AtMost(9.0), got)
+        });
+        findings.claims.push(varied);
+        findings
+    }
+
+    /// Goal: a sentence whose claim depends on what was chosen says so, and is not told where the claim
+    /// holds in half of the settings or fewer, or not with the chosen values. Method: a claim that holds in
+    /// other settings, in few, and in the others but not as chosen.
+    #[test]
+    fn a_sentence_says_what_it_depends_on() {
+        let told = "There are few switches: 7 switches. (It depends on what was only chosen: 000-a holds \
+                    in 3 of 5 settings.)";
+        assert_eq!(LESSON.told(&holding_in(2)).as_deref(), Some(told));
+        assert_eq!(LESSON.told(&holding_in(1)), None);
+        let mut otherwise = holding_in(3);
+        let claim = otherwise.claims.remove(0);
+        otherwise
+            .claims
+            .push(claim.is(Expect::AtMost(9.0), 10.0, "switches"));
+        assert_eq!(otherwise.claims[0].verdict(), ClaimVerdict::Depends);
+        assert_eq!(LESSON.told(&otherwise), None);
     }
 
     /// Goal: a sentence is told with the figure of this run, and not where its claim came out otherwise or

@@ -59,7 +59,7 @@ use super::simulate::unknown;
 ///   paceline experiment yield
 ///   paceline experiment --all --sim --quick
 ///   paceline experiment virtual-slice --sensitivity
-///   paceline experiment virtual-slice --set tick=1
+///   paceline experiment virtual-slice --set least-slice=2
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct ExperimentArguments {

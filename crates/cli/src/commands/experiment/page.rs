@@ -12,6 +12,7 @@ use super::claim::{By, Claim, ClaimVerdict, HoldsIn};
 use super::earlier::{ClaimRow, EarlierParts, KEPT};
 use super::findings::Findings;
 use super::lab::Effort;
+use super::lesson::ClaimResult;
 use super::plot::{self, Plot};
 use super::report;
 use super::sensitivity::{SEED, over_seeds};
@@ -84,7 +85,7 @@ fn introduction(out: &mut String, experiment: &Experiment, effort: &Effort) {
 fn answer(out: &mut String, experiment: &Experiment, findings: &Findings, earlier: &EarlierParts) {
     let came = |id: &str| {
         let claim = findings.claims.iter().find(|claim| claim.id == id);
-        let now = claim.map(|claim| (claim.verdict(), claim.found()));
+        let now = claim.map(ClaimResult::of);
         now.or_else(|| earlier.claim(id))
     };
     let lessons = experiment.learnt.iter();

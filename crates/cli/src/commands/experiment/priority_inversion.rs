@@ -45,8 +45,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             rests_on: &[("000-a", Given), ("000-b", Given), ("000-h", Reproduced)],
         },
         Lesson {
-            text: "On a machine that is at hand it is no different: beside threads that want its CPUs as \
-                   much, a program that parks has the shorter frames ({000-v}).",
+            text: "On a machine that is at hand, beside threads that want its CPUs as much, a program that \
+                   parks has the shorter frames, too ({000-v}).",
             rests_on: &[("000-v", Reproduced)],
         },
         Lesson {

@@ -250,12 +250,10 @@ fn claims_of_others(of: &dyn Fn(usize, SumMethod) -> f64) -> Vec<Claim> {
             "… but are not always the fastest",
             "Compare-and-swap overhead, second paragraph",
         )
-        .is(
-            Expect::MoreThan(of(32, SumMethod::CompareAndSwap)),
-            of(32, SumMethod::FetchAdd),
-            "ns an addition by fetch_add, 32 threads",
-        )
-        .or_else("of this sum it is; the article names no case in which it is not"),
+        .beyond(
+            "one sum cannot show it: 001-o says which is the faster here, and the article names no case in \
+             which a wait-free one is slower",
+        ),
         Claim::ours(
             "001-p",
             "A sum for each thread costs the same for any number of threads",
