@@ -58,21 +58,27 @@ impl Lesson {
     /// The sentence, if what came of its claims bears it out.
     pub(super) fn told_by(&self, came: &dyn Fn(&str) -> Option<ClaimResult>) -> Option<String> {
         let mut text = self.text.to_owned();
-        let mut caveats = String::new();
+        let mut most = Vec::new();
         for (id, verdict) in self.rests_on {
             let its = came(id)?;
             if its.verdict != *verdict {
                 let held = its.in_most();
                 let held = held.filter(|_| *verdict == ClaimVerdict::Reproduced)?;
-                let (holds, of) = (held.holds, held.of);
-                let _ = write!(
-                    caveats,
-                    " (It depends on what was only chosen: {id} holds in {holds} of {of} settings.)"
-                );
+                let words =
+                    ["holds ", " settings"].map(|word| if most.is_empty() { word } else { "" });
+                let [holds, settings] = words;
+                most.push(format!(
+                    "{id} {holds}in {} of {}{settings}",
+                    held.holds, held.of
+                ));
             }
             text = text.replace(&format!("{{{id}}}"), &its.found);
         }
-        Some(text + &caveats)
+        if !most.is_empty() {
+            let most = most.join(", ");
+            let _ = write!(text, " (It depends on what was only chosen: {most}.)");
+        }
+        Some(text)
     }
 }
 
@@ -122,6 +128,20 @@ mod tests {
             .push(claim.is(Expect::AtMost(9.0), 10.0, "switches"));
         assert_eq!(otherwise.claims[0].verdict(), ClaimVerdict::Depends);
         assert_eq!(LESSON.told(&otherwise), None);
+    }
+
+    /// Goal: of two claims that depend on what was chosen a sentence says so once. Method: a lesson that
+    /// rests on the same claim twice.
+    #[test]
+    fn two_claims_that_depend_are_in_one_remark() {
+        const REPRODUCED: (&str, ClaimVerdict) = ("000-a", ClaimVerdict::Reproduced);
+        let twice = Lesson {
+            text: "Few.",
+            rests_on: &[REPRODUCED, REPRODUCED],
+        };
+        let told = "Few. (It depends on what was only chosen: 000-a holds in 3 of 5 settings, \
+                    000-a in 3 of 5.)";
+        assert_eq!(twice.told(&holding_in(2)).as_deref(), Some(told));
     }
 
     /// Goal: a sentence is told with the figure of this run, and not where its claim came out otherwise or
