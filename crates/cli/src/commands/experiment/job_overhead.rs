@@ -29,9 +29,10 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             description, which leaves things open, too: this is a reading of them. They run beside \
             Paceline on the author's Ryzen 9 3950X under Linux instead of Windows; two more values of \
             the machine (how a line's requests queue, and the threads' share of a core) are fitted to \
-            the first two claims, the third follows. The simulator counts accesses to shared \
-            memory and no plain instructions: what each job system computes between them was measured on \
-            one real thread, and is a part of its pieces here. Simulated lines travel after each access \
+            the first two claims; the third is not, and hangs on what the article leaves open. The \
+            simulator counts accesses to shared memory and no plain instructions: what each job system \
+            computes between them is a part of its pieces here, as much as makes the rows without workers \
+            those of one real thread. Simulated lines travel after each access \
             that another CPU has asked for; real ones do not (V10 of the validation: two threads that count \
             one word take 13.6 ns each time and 70 simulated, since a real core adds some twelve times in a \
             row before it gives the line away, as the values show that fetch_add returns): that is for \

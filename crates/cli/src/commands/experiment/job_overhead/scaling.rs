@@ -269,7 +269,7 @@ fn claims_of_the_first_chart(trials: &ScalingTrials) -> Vec<Claim> {
         )
         .is(Expect::Between(0.4, 0.65), old(500, ALL_CPUS), TIMES)
         .fitted("31 workers; as the first"),
-        third.note("not fitted: it follows from the first two"),
+        third.note("not fitted"),
     ]
 }
 
@@ -294,9 +294,7 @@ fn claims_of_other_versions_and_sizes(trials: &ScalingTrials, large: u64) -> Vec
             least(&mut trials.ratios(NEW, OLD, Nanos::MAX)),
             "times 2017.3, the least of all",
         )
-        .or_else(
-            "where the queue is not the bottleneck, both take the same time within a hundredth",
-        )
+        .or_else("where the queue is not the bottleneck, both take about the same time")
         .note("the charts are lost; the direction is the text's"),
         Claim::source(
             "001-e",

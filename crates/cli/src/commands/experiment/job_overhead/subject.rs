@@ -78,7 +78,8 @@ pub(super) const INSTRUCTIONS: ChosenValue = ChosenValue {
     unit: ValueUnit::Ways(&["as one real thread needed for a piece", "free"]),
     chosen: 0.0,
     others: &[1.0],
-    why: "the simulator counts accesses alone; 24, 25, 6 and 19 ns a piece were measured",
+    why: "the simulator counts accesses alone; with 24, 25, 6 and 19 ns a piece the rows without workers are \
+          a real thread's",
 };
 pub(super) const LINES: ChosenValue = ChosenValue {
     name: "lines",
