@@ -64,11 +64,13 @@ impl Lesson {
             if its.verdict != *verdict {
                 let held = its.in_most();
                 let held = held.filter(|_| *verdict == ClaimVerdict::Reproduced)?;
-                let words =
-                    ["holds ", " settings"].map(|word| if most.is_empty() { word } else { "" });
-                let [holds, settings] = words;
+                let (holds, settings) = if most.is_empty() {
+                    (" holds", " settings")
+                } else {
+                    ("", "")
+                };
                 most.push(format!(
-                    "{id} {holds}in {} of {}{settings}",
+                    "{id}{holds} in {} of {}{settings}",
                     held.holds, held.of
                 ));
             }

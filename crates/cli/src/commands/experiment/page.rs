@@ -94,11 +94,8 @@ fn answer(out: &mut String, experiment: &Experiment, findings: &Findings, earlie
     }
     let _ = write!(out, "\n{}", report::counts(findings));
     if !earlier.rows.is_empty() {
-        let _ = write!(
-            out,
-            " {} more are about a machine at hand.",
-            earlier.rows.len()
-        );
+        let more = earlier.rows.len();
+        let _ = write!(out, " About a machine at hand: {more} more.");
     }
     out.push_str("\n\n");
     if let Some(plot) = findings.plots.first() {
@@ -348,15 +345,16 @@ mod tests {
             set: None,
             is_one_of_many: false,
         };
-        let page = |effort: Effort| {
-            markdown(
-                ALL[3],
-                &findings,
-                &EarlierParts::default(),
-                &effort,
-                &Machine::read(),
-            )
+        let beside = |earlier: &EarlierParts, effort: Effort| {
+            markdown(ALL[3], &findings, earlier, &effort, &Machine::read())
         };
+        let page = |effort: Effort| beside(&EarlierParts::default(), effort);
+        let kept = EarlierParts {
+            rows: vec![Default::default()],
+            ..EarlierParts::default()
+        };
+        let more = "scheduling alone. About a machine at hand: 1 more.\n";
+        assert!(beside(&kept, effort(true, false)).contains(more));
         let both = page(effort(true, true));
         for part in [
             "Simulated: machine mcu,",
