@@ -121,7 +121,7 @@ impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (divisor, unit) = match self.0 / 100 {
             0..1_000 => (100, "ns"),
-            1_000..1_000_000 => (100_000, "us"),
+            1_000..1_000_000 => (100_000, "µs"),
             1_000_000..1_000_000_000 => (100_000_000, "ms"),
             _ => (100_000_000_000, "s"),
         };
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(yields.count(), 5_560_000);
         assert_eq!(
             yields.to_string(),
-            "5.56 M, 400.00 ns, 858.08 ns, 11.32 ms, 4.77 s, 66.28 us"
+            "5.56 M, 400.00 ns, 858.08 ns, 11.32 ms, 4.77 s, 66.28 µs"
         );
     }
 

@@ -39,7 +39,7 @@ impl ChosenValue {
     pub(super) fn words(&self, number: f64) -> String {
         match self.unit {
             ValueUnit::Millis => format!("{} ms", short(number)),
-            ValueUnit::Micros => format!("{} us", short(number)),
+            ValueUnit::Micros => format!("{} µs", short(number)),
             ValueUnit::Of(what) => format!("{} {what}", short(number)),
             ValueUnit::Ways(ways) => {
                 let way = ways.get(number as usize);

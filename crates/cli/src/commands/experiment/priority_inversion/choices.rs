@@ -47,7 +47,7 @@ pub(super) const SMALL_JOB: ChosenValue = ChosenValue {
     unit: ValueUnit::Micros,
     chosen: 30.0,
     others: &[10.0, 20.0],
-    why: "less than 46 us on the core where it runs",
+    why: "less than 46 µs on the core where it runs",
 };
 pub(super) const ABSENCE: ChosenValue = ChosenValue {
     name: "absence",

@@ -139,7 +139,7 @@ impl Seen {
         let runs = |begin: Nanos, end: Nanos| {
             let length = end - begin;
             let name = if length < Nanos::from_micros(100) {
-                format!("cpu {cpu}: {:.0} us", millis(length) * 1e3)
+                format!("cpu {cpu}: {:.0} µs", millis(length) * 1e3)
             } else {
                 format!("cpu {cpu}")
             };
@@ -334,20 +334,20 @@ fn claims(exynos: &Seen, snapdragon: &Seen, newer: Nanos) -> Vec<Claim> {
         .is(Expect::AtMost(0.1), millis(exynos.rest), "ms"),
         Claim::source(
             "000-e",
-            "A job of less than 46 us took more than 5 ms to be run",
+            "A job of less than 46 µs took more than 5 ms to be run",
             "The Job System issue, last paragraph",
         )
         .is(Expect::MoreThan(5.0), millis(exynos.small.min(snapdragon.small)), "ms, the shorter of both \
                                                                                 phones")
         .given("when its cores go away is an input, as in the trace"),
-        Claim::source("000-f", "… and it is a job of less than 46 us", "The Job System issue, last \
+        Claim::source("000-f", "… and it is a job of less than 46 µs", "The Job System issue, last \
                                                                         paragraph")
             .is(
                 Expect::LessThan(46.0),
                 exynos.small_ran.0 as f64 / 1e3,
-                "us from its first instruction to its last",
+                "µs from its first instruction to its last",
             )
-            .given("30 us of work on the fast core, on a slower one here"),
+            .given("30 µs of work on the fast core, on a slower one here"),
         Claim::ours(
             "000-u",
             "Under EEVDF the interrupted worker goes on first, and the main thread of this scene does not \

@@ -185,7 +185,7 @@ fn claims(equal: &CaseTimes, unique: &CaseTimes) -> [Claim; 3] {
         .is(
             Expect::LessThan(equal.latency / 1e3),
             unique.latency / 1e3,
-            "us, mean",
+            "µs, mean",
         )
         .or_else("here a switch takes longer than the messages that would be sent before it"),
     ]

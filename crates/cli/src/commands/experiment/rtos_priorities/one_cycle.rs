@@ -26,7 +26,7 @@ pub(super) fn picture(equal: &Cycles, unique: &Cycles) -> Plot {
         file: "one-cycle",
         title: "One cycle: a thread runs (blue), or is ready while another one runs (grey)".into(),
         picture: PlotShape::Lanes {
-            unit: "us",
+            unit: "µs",
             lanes: lanes.collect(),
             marks: cases.iter().map(mark).collect(),
         },

@@ -78,7 +78,7 @@ fn claims(rows: &[(u64, f64, f64)]) -> [Claim; 2] {
     [
         Claim::source(
             "003-a",
-            "Where a switch takes longer than 0.35 us the loss is even greater",
+            "Where a switch takes longer than 0.35 µs the loss is even greater",
             "below figure 11",
         )
         .is(
@@ -87,7 +87,7 @@ fn claims(rows: &[(u64, f64, f64)]) -> [Claim; 2] {
             "% more time",
         )
         .note(format!(
-            "500 cycles a switch against 70 (0.35 us at 200 MHz); with 50 it is {:.0} %",
+            "500 cycles a switch against 70 (0.35 µs at 200 MHz); with 50 it is {:.0} %",
             more(cheapest)
         )),
         Claim::source("003-b", "A switch costs 50 to 500 CPU cycles, by RTOS", "above figure 11").beyond(
