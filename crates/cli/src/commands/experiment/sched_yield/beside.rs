@@ -42,6 +42,15 @@ fn share_of(report: &BesideReport) -> f64 {
     used * 100.0 / report.elapsed.0 as f64
 }
 
+/// What was put in for a claim about sums, of which this run's computation needs such a part.
+fn put_in(how: &str, part: f64) -> String {
+    if part < 1.0 {
+        format!("{how}; in proportion to the length of this quick run's computation")
+    } else {
+        how.to_owned()
+    }
+}
+
 struct BesideTrials {
     work: Nanos,
     done: Vec<(BesideTrial, BesideReport)>,
@@ -255,11 +264,6 @@ impl BesideTrials {
         };
         let mean = turns.mean_centinanos() as f64 / 100.0;
         let millions = turns.count() as f64 / 1e6;
-        let note = if part < 1.0 {
-            "in proportion to the length of this quick run's computation"
-        } else {
-            ""
-        };
         Ok(vec![
             of(
                 "002-i",
@@ -268,7 +272,10 @@ impl BesideTrials {
                 millions,
                 "million",
             )
-            .fitted(note),
+            .fitted(&put_in(
+                "it follows from the machine's time for a yield, which comes from the article's own sums",
+                part,
+            )),
             of(
                 "002-j",
                 "The shortest takes 400 ns",
@@ -299,13 +306,16 @@ impl BesideTrials {
                 turns.total().as_secs_f64(),
                 "s",
             )
-            .fitted(note),
+            .fitted(&put_in(
+                "the computation alone takes half of it: its length is worked out from this sum",
+                part,
+            )),
             of(
                 "002-n",
-                "The standard deviation is 66.24 us",
+                "The standard deviation is 66.24 µs",
                 Expect::about(66.24, 0.1),
                 turns.deviation().0 as f64 / 1e3,
-                "us",
+                "µs",
             ),
         ])
     }
@@ -332,7 +342,7 @@ impl BesideTrials {
                 "comment below the article",
             )
             .is(Expect::AtMost(1.1), self.times(sleep), times)
-            .note("a sleep of 50 us, the length of the shortest request on Linux")
+            .note("a sleep of 50 µs, the length of the shortest request on Linux")
             .or_else("a CPU that is left and taken again all the time costs too much"),
             Claim::source("002-q", "A wait should back off", "What Does This Show?, third paragraph").is(
                 Expect::AtMost(1.01),
@@ -370,5 +380,34 @@ impl BesideTrials {
             )
             .note("LLVM's default (KMP_BLOCKTIME); CFS of Linux 4.12, which deals the CPU out evenly"),
         ])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::experiment::claim::ClaimVerdict;
+
+    /// Goal: a claim that was put in says what was, in a whole run, too. Method: the remarks of a quick run
+    /// without what a quick run adds to them.
+    #[test]
+    fn fitted_claims_say_what_was_put_in() {
+        let effort = Effort::quick(1);
+        let work = Nanos::from_millis(200);
+        let trials = all(&effort, work).unwrap_or_else(|failure| panic!("{}", failure.text()));
+        let claims = trials.statistics();
+        let claims = claims.unwrap_or_else(|failure| panic!("{}", failure.text()));
+        let quick = put_in("", 0.5);
+        let fitted = claims
+            .iter()
+            .filter(|claim| claim.verdict() == ClaimVerdict::Fitted);
+        let remarks: Vec<String> = fitted
+            .map(|claim| claim.remark().replace(&quick, ""))
+            .collect();
+        assert_eq!(remarks.len(), 4);
+        assert!(
+            remarks.iter().all(|remark| !remark.is_empty()),
+            "{remarks:?}"
+        );
     }
 }
