@@ -24,7 +24,9 @@ pub struct BarrierLoop {
     pub wait: NaiveWait,
     /// By thread: its work in each round.
     pub work: Vec<Nanos>,
-    /// How many rounds.
+    /// How many rounds come first and do not count.
+    pub warm_up: u32,
+    /// How many rounds count.
     pub rounds: u32,
     /// Where the threads may run, in turn: with two masks the first, the third, the fifth thread have the
     /// first one. Everywhere if there is none.
@@ -34,7 +36,7 @@ pub struct BarrierLoop {
 /// The results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BarrierReport {
-    /// From the first thread's beginning to the last one's end.
+    /// From the first thread's beginning to the last one's end, of the rounds that count.
     pub elapsed: Nanos,
     /// By thread.
     pub threads: Vec<Waiter>,
@@ -42,12 +44,12 @@ pub struct BarrierReport {
     pub early: u64,
 }
 
-/// The results of one thread of the loop.
+/// The results of one thread of the loop, of the rounds that count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waiter {
     /// How many rounds it was the last in, and did not wait.
     pub last: u64,
-    /// How often it looked in vain, in all rounds.
+    /// How often it looked in vain.
     pub in_vain: u64,
     /// The CPU time and switches it used.
     pub used: Usage,
@@ -107,12 +109,18 @@ struct All<P: Platform> {
 impl<P: Polling> All<P> {
     fn thread(&self, number: usize) {
         let work = self.what.work[number];
-        let mut waiter = Waiter {
+        let start = || Waiter {
             begin: self.platform.now(),
             ..Waiter::default()
         };
-        let before = self.platform.machine().usage();
-        for round in 1..=u64::from(self.what.rounds) {
+        let (mut waiter, mut before) = (start(), self.platform.machine().usage());
+        let warm_up = u64::from(self.what.warm_up);
+        for round in 1..=warm_up + u64::from(self.what.rounds) {
+            if round == warm_up + 1 {
+                let early = waiter.early;
+                (waiter, before) = (start(), self.platform.machine().usage());
+                waiter.early = early;
+            }
             self.platform.charge(work);
             self.busy.spin_for(work, round);
             self.rounds_done.set(number, round);

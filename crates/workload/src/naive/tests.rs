@@ -274,6 +274,7 @@ fn barrier(wait: NaiveWait, threads: u64, rounds: u32) -> BarrierLoop {
     BarrierLoop {
         wait,
         work: (0..threads).map(|number| Nanos(number * 1_000)).collect(),
+        warm_up: 0,
         rounds,
         masks: Vec::new(),
     }
@@ -307,6 +308,31 @@ fn nobody_passes_the_barrier_early_on_the_machine_at_hand() {
         let last: u64 = report.threads.iter().map(|thread| thread.last).sum();
         assert_eq!((report.early, last), (0, 20), "{wait}");
     }
+}
+
+/// Goal: rounds before those that count are run and leave no trace in the results. Method: the same loop with
+/// and without them, of threads that park.
+#[test]
+fn a_warm_up_does_not_count() {
+    let run = |warm_up| {
+        let what = BarrierLoop {
+            warm_up,
+            ..barrier(NaiveWait::Park, 4, 5)
+        };
+        let mut report = None;
+        let config = SimConfig::on(Arc::new(Machine::ideal(4)), "eevdf-6.18", 1);
+        let ran = Sim::run(config, |sim| {
+            report = Some(what.run(&sim, Busy::NONE).unwrap());
+        });
+        let ended = ran.now;
+        ran.expect_finished();
+        let report = report.expect("it ran");
+        let last: u64 = report.threads.iter().map(|thread| thread.last).sum();
+        (ended, report.elapsed, last)
+    };
+    let (with, without) = (run(7), run(0));
+    assert_eq!((with.1, with.2), (without.1, without.2));
+    assert_eq!(with.0 - without.0, Nanos(7 * 3_000));
 }
 
 /// Goal: no threads and one thread are corners that work. Method: both.

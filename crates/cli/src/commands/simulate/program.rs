@@ -312,6 +312,7 @@ impl BarrierTable {
         Ok(BarrierLoop {
             wait,
             work: work.collect(),
+            warm_up: 0,
             rounds: self.rounds,
             masks: Vec::new(),
         })

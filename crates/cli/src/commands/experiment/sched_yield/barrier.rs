@@ -23,7 +23,7 @@ pub(super) const VALUES: &[&ChosenValue] = &[&LENGTH, &ROUNDS];
 const LENGTH: ChosenValue = ChosenValue {
     name: "barrier-work",
     about: "each thread's work in a round",
-    unit: ValueUnit::Of("% of 50 to 150 us"),
+    unit: ValueUnit::Of("% of 50 to 150 µs"),
     chosen: 100.0,
     others: &[20.0, 500.0, 2_000.0],
     why: "the article gives none; some slices are shorter and some longer",
@@ -37,8 +37,6 @@ const ROUNDS: ChosenValue = ChosenValue {
     why: "enough for a mean",
 };
 
-/// Rounds that the job system has to find out how the kernel places its workers.
-const WARM_UP: u32 = 100;
 /// Threads for each CPU.
 const CROWDS: [usize; 3] = [1, 2, 4];
 
@@ -106,13 +104,31 @@ pub(super) fn ideal(work: &[Nanos], cpus: usize) -> Nanos {
     Nanos(sum / cpus.max(1) as u64).max(longest)
 }
 
+/// How often threads meet.
+#[derive(Clone, Copy)]
+pub(super) struct Rounds {
+    /// Before those that count, for every wait: the job system finds out in them how the kernel places its
+    /// workers.
+    warm_up: u32,
+    pub(super) counted: u32,
+}
+
+impl Rounds {
+    pub(super) fn new(effort: &Effort, counted: u32) -> Rounds {
+        Rounds {
+            warm_up: effort.of(10, 100),
+            counted,
+        }
+    }
+}
+
 /// The mean round.
 pub(super) fn round<P: Polling>(
     platform: &P,
     cpus: &[CpuSet],
     wait: BarrierWait,
     work: &[Nanos],
-    rounds: u32,
+    rounds: Rounds,
     busy: Busy,
 ) -> Result<Nanos, Failure> {
     let elapsed = match wait {
@@ -120,7 +136,8 @@ pub(super) fn round<P: Polling>(
             let what = BarrierLoop {
                 wait,
                 work: work.to_vec(),
-                rounds,
+                warm_up: rounds.warm_up,
+                rounds: rounds.counted,
                 masks: cpus.to_vec(),
             };
             let report = what.run(platform, busy).map_err(Failure::failed)?;
@@ -133,8 +150,8 @@ pub(super) fn round<P: Polling>(
             let js = Builder::with_platform(platform.clone()).build();
             let js = js.map_err(|error| Failure::failed(error.to_string()))?;
             let mut begin = platform.now();
-            for round in 0..WARM_UP + rounds {
-                if round == WARM_UP {
+            for round in 0..rounds.warm_up + rounds.counted {
+                if round == rounds.warm_up {
                     begin = platform.now();
                 }
                 let jobs = work.iter().map(|&work| {
@@ -150,7 +167,7 @@ pub(super) fn round<P: Polling>(
             platform.now() - begin
         }
     };
-    Ok(Nanos(elapsed.0 / u64::from(rounds.max(1))))
+    Ok(Nanos(elapsed.0 / u64::from(rounds.counted.max(1))))
 }
 
 struct BarrierTrials(Vec<(BarrierTrial, f64)>);
@@ -166,7 +183,8 @@ impl BarrierTrials {
 }
 
 pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
-    let rounds = effort.of(10, effort.some(effort.value(&ROUNDS) as u64) as u32);
+    let counted = effort.of(10, effort.some(effort.value(&ROUNDS) as u64) as u32);
+    let rounds = Rounds::new(effort, counted);
     let mut all = Vec::new();
     for policy in POLICIES {
         for crowd in CROWDS {
@@ -218,14 +236,14 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
     Ok(())
 }
 
-fn table(trials: &BarrierTrials, rounds: u32) -> Table {
+fn table(trials: &BarrierTrials, Rounds { warm_up, counted }: Rounds) -> Table {
     let mut columns: Vec<String> = ["policy", "threads a CPU", "threads are"]
         .map(str::to_owned)
         .to_vec();
     columns.extend(BarrierWait::all().map(|wait| wait.name().to_owned()));
     let title = format!(
-        "{rounds} rounds of 50 to 150 us for each thread on {MACHINE}: a round, in times of its work \
-         spread evenly"
+        "{counted} rounds of 50 to 150 µs for each thread on {MACHINE}, after {warm_up} that do not count: a \
+         round, in times of its work spread evenly"
     );
     let mut table = Table::with_columns(title, columns);
     for policy in POLICIES {
@@ -334,7 +352,8 @@ fn claims(trials: &BarrierTrials) -> Vec<Claim> {
             "As jobs the same work takes at most 1.5 times the ideal, however many threads there would be",
         )
         .is(Expect::AtMost(1.5), worst_paceline, "times the ideal, the worst of all")
-        .note("all three kernels; a waiting thread runs what it waits for"),
+        .note("all three kernels; a waiting thread runs what it waits for; rounds that do not count come \
+               first, as many with every wait"),
     ]
 }
 

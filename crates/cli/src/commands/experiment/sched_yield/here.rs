@@ -8,7 +8,7 @@ use platform::{CpuSet, Machine as _, Os};
 use workload::busy::Busy;
 use workload::naive::{BesideReport, NaiveWait, PollBeside};
 
-use super::barrier::{BarrierWait, ideal, round, work};
+use super::barrier::{BarrierWait, Rounds, ideal, round, work};
 use super::beside::{COLUMNS, row};
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Findings, Table};
@@ -122,12 +122,13 @@ fn barrier(
     findings: &mut Findings,
 ) -> Result<(), Failure> {
     let cpus = here.parallelism.max(1);
-    let rounds = effort.of(20, 300);
+    let rounds = Rounds::new(effort, effort.of(20, 300));
     let mut columns = vec!["threads a CPU".to_owned()];
     columns.extend(BarrierWait::all().map(|wait| wait.name().to_owned()));
     let title = format!(
-        "This machine ({here}): {rounds} rounds at a barrier, threads free; a round, in times of its work \
-         spread evenly"
+        "This machine ({here}): {} rounds at a barrier, threads free; a round, in times of its work \
+         spread evenly",
+        rounds.counted
     );
     let mut table = Table::with_columns(title, columns);
     let mut all = Vec::new();
