@@ -39,6 +39,7 @@ const FOUND: &[(&Experiment, &[(&str, ClaimVerdict)])] = {
                 ("000-m", Depends),
                 ("000-n", Depends),
                 ("000-p", Beyond),
+                ("000-qb", Given),
                 ("000-r", Beyond),
             ],
         ),

@@ -256,7 +256,8 @@ fn claims(all: &[OptionTrial<'_>], found: &[OptionTimes], machines: &[Arc<Machin
             "The critical load gets onto a small core while the big ones do uncritical work",
             PLACE,
         )
-        .is(Expect::AtLeast(50.0), began, "% of the jobs, the least of both phones and kernels"),
+        .is(Expect::AtLeast(50.0), began, "% of the jobs, the least of both phones and kernels")
+        .note("a thread is placed as by mainline, without the energy model that a phone's kernel asks"),
         Claim::source(
             "000-qb",
             "In theory it moves to a big core quickly; in practice there are nasty slowdowns",
@@ -267,10 +268,10 @@ fn claims(all: &[OptionTrial<'_>], found: &[OptionTimes], machines: &[Arc<Machin
             misfit,
             "ms until mainline's average calls the core too small, the sooner of both phones",
         )
-        .note(
-            "against the job's p50 on the small core, the longer of both phones: it is over before; from \
-             the average's half-life, in which the phones differ. The simulated kernels move no running \
-             thread to a faster core: the rows have one that does",
+        .given(
+            "what is found is an input: log2 5 times the half-life of that average; against the job's p50 on \
+             the small core, the longer of both phones: it is over before. The simulated kernels move no \
+             running thread to a faster core: the rows have one that does",
         ),
         Claim::source(
             "000-qc",

@@ -1,5 +1,9 @@
 //! Remedies, over many frames that all differ a little.
 
+mod kernels;
+
+pub(super) use self::kernels::run as run_kernels;
+
 use std::sync::Arc;
 
 use console::Failure;
@@ -9,27 +13,16 @@ use sim::Machine;
 use sim::scenario::{Phase, Ran, Scenario, Span};
 
 use super::PHONES;
-use super::choices::{ABSENCE, FOREIGN, HELD_UP, PIECE};
+use super::choices::{ABSENCE, FOREIGN, PIECE};
 use super::remedy::{Remedy, thread, with_foreigners};
 use super::scene::scene_on;
-use super::scene_jobs::{SceneUse, fits, jobs, on_paceline};
+use super::scene_jobs::{SceneUse, jobs, on_paceline};
 use crate::commands::experiment::claim::{Claim, Expect, short};
-use crate::commands::experiment::findings::{Cell, Findings, Table};
+use crate::commands::experiment::findings::{Findings, Table};
 use crate::commands::experiment::lab::{self, Effort};
 use crate::commands::experiment::plot::{Plot, PlotBar, PlotShape};
 
 const POLICY: &str = "cfs-4.12";
-/// Kernels on which the scene is looked for: the newer ones, too.
-const KERNELS: [&str; 3] = [POLICY, "eevdf-6.6", "eevdf-6.18"];
-/// What is compared on them.
-const COMPARED: [Remedy; 6] = [
-    Remedy::None,
-    Remedy::Park,
-    Remedy::ParkAnywhere,
-    Remedy::Paceline,
-    Remedy::PacelineInOrder,
-    Remedy::PacelineAll,
-];
 /// The same with every start and every length up to a tenth shorter or longer, or 300 us earlier or later.
 /// Cores come back at an instant of their own if `effort` says so.
 pub(in crate::commands::experiment) fn varied(
@@ -159,12 +152,6 @@ impl<'m> Frames<'m> {
         let frames = kinds.into_iter().zip(times);
         Ok(frames.map(|(kind, times)| Frames { kind, times }).collect())
     }
-
-    /// How many take longer than this, of 1000.
-    fn held_up(&self, most: Nanos) -> f64 {
-        let count = self.times.iter().filter(|time| **time > most.0).count();
-        count as f64 * 1000.0 / self.times.len() as f64
-    }
 }
 
 pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
@@ -178,26 +165,6 @@ pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failur
             .fold(0.0, f64::max)
     };
     findings.claims.extend(claims(&worst));
-    Ok(())
-}
-
-/// Which frames are held up, under each kernel. It is a part of its own: a process has room for only so many
-/// stacks of simulated threads that do not end.
-pub(super) fn run_kernels(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
-    let seeds: Vec<u64> = effort.seeds(60, effort.some(1_000)).collect();
-    let machines = PHONES.map(lab::machine);
-    let frames = Frames::run_all(&machines, &COMPARED, &KERNELS, effort, &seeds)?;
-    let most = effort.time(&HELD_UP);
-    let too_much = machines.each_ref().map(|machine| {
-        let late = |seed: &&u64| {
-            let scene = scene_of(&machine.name, effort, **seed);
-            let start = thread(&scene, "UnityMain").start.unwrap_or_default();
-            !fits(&scene, machine, start + most)
-        };
-        seeds.iter().filter(late).count() as f64 * 1000.0 / seeds.len() as f64
-    });
-    kernels(&frames, most, too_much, findings);
-    findings.claims.extend(claims_of_kernels(&frames, most));
     Ok(())
 }
 
@@ -227,87 +194,6 @@ fn show_remedies(all: &[Frames<'_>], seeds: usize, findings: &mut Findings) {
         title: "99 of 100 frames wait no longer than this".into(),
         picture: PlotShape::Bars { unit: "ms", bars },
     });
-}
-
-/// How many frames are held up under each kernel. `too_much`: on each phone, in how many frames all jobs are
-/// about as much work as fits.
-fn kernels(all: &[Frames<'_>], most: Nanos, too_much: [f64; 2], findings: &mut Findings) {
-    let title = format!("Frames that take longer than {most}, of 1000, by the kernel");
-    let mut columns = vec!["machine", "remedy"];
-    columns.extend(KERNELS);
-    columns.push("all jobs hardly fit");
-    let columns = columns.into_iter().map(str::to_owned).collect();
-    let mut table = Table::with_columns(title, columns);
-    for (phone, too_much) in PHONES.iter().zip(too_much) {
-        for remedy in COMPARED {
-            let is_it = |frames: &&Frames<'_>| {
-                frames.kind.machine.name == *phone && frames.kind.remedy == remedy
-            };
-            let held_up = all
-                .iter()
-                .filter(is_it)
-                .map(|frames| Cell::from(frames.held_up(most)));
-            let is_all = matches!(remedy, Remedy::PacelineInOrder | Remedy::PacelineAll);
-            let bound = Cell::from(is_all.then_some(too_much));
-            let first = [Cell::from(*phone), remedy.name().into()];
-            table.row(first.into_iter().chain(held_up).chain([bound]));
-        }
-    }
-    findings.tables.push(table);
-}
-
-fn claims_of_kernels(all: &[Frames<'_>], most: Nanos) -> Vec<Claim> {
-    let of = |remedy: Remedy, is_old: bool| {
-        let rows = all.iter().filter(move |frames| {
-            frames.kind.remedy == remedy && (frames.kind.policy == POLICY) == is_old
-        });
-        rows.map(|frames| frames.held_up(most))
-    };
-    let both = |remedy| of(remedy, true).chain(of(remedy, false));
-    // Frames of a thousand are rare, and their number is about as uncertain as that of drawn ones.
-    let thousands = all
-        .first()
-        .map_or(1.0, |frames| frames.times.len() as f64 / 1e3);
-    let more = both(Remedy::Paceline).zip(both(Remedy::ParkAnywhere));
-    let more = more
-        .map(|(ours, parking)| {
-            (ours - parking) * thousands.sqrt() / (ours + parking).max(1.0).sqrt()
-        })
-        .fold(f64::MIN, f64::max);
-    let worst = |remedy| both(remedy).fold(0.0, f64::max);
-    vec![
-        Claim::ours(
-            "000-x",
-            "Under EEVDF a busy wait holds up fewer frames than under CFS",
-        )
-        .is(
-            Expect::LessThan(of(Remedy::None, true).fold(f64::MAX, f64::min)),
-            of(Remedy::None, false).fold(0.0, f64::max),
-            "of 1000 frames, the most of both phones and kernels",
-        )
-        .note(format!(
-            "the least under CFS of both phones; a frame is held up if it takes over {most}"
-        )),
-        Claim::ours(
-            "000-xa",
-            "If the jobs that the main thread waits for are in the frame's lane, Paceline holds up no more \
-             frames than parking does, where threads may run on the same cores",
-        )
-        .is(
-            Expect::AtMost(2.0),
-            more,
-            "standard errors more, the most of both phones and all kernels",
-        )
-        .note(format!(
-            "at most {:.0} of 1000 against {:.0}, and {:.0} if it does not know which they are or waits for \
-             all; parking leaves {:.0} where worker 3 has the last core for \
-             itself, as in the pictures",
-            worst(Remedy::Paceline),
-            worst(Remedy::ParkAnywhere),
-            worst(Remedy::PacelineInOrder).max(worst(Remedy::PacelineAll)),
-            worst(Remedy::Park)
-        )),
-    ]
 }
 
 /// The results of a remedy on the worse of both phones, in ms.
@@ -417,7 +303,27 @@ fn claims_of_affinity(worst: Worst<'_>) -> Vec<Claim> {
             p99(Remedy::Paceline),
             "ms, p99 of the worse phone",
         )
-        .note("the program itself: its waiting thread runs pieces of what it waits for"),
+        .varied(
+            "compared with",
+            "parking where the pictures show the threads",
+            Expect::LessThan(p99(Remedy::Park) / 2.0),
+            p99(Remedy::Paceline),
+        )
+        .varied(
+            "compared with",
+            "parking on any fast core",
+            Expect::LessThan(p99(Remedy::ParkAnywhere) / 2.0),
+            p99(Remedy::Paceline),
+        )
+        .note(format!(
+            "the program itself: its waiting thread runs pieces of what it waits for; half of the other's \
+             p99 or less: {} ms with the busy wait, {} ms with parking where the pictures show the \
+             threads, {} ms with parking on any fast core. In Paceline's favour are its pieces of some \
+             microseconds, jobs that are all there at the start, and threads that may run on all fast cores",
+            short(p99(Remedy::None)),
+            short(p99(Remedy::Park)),
+            short(p99(Remedy::ParkAnywhere))
+        )),
         Claim::source(
             "000-p",
             "Energy Aware Scheduling and newer kernels may have made affinity unnecessary",

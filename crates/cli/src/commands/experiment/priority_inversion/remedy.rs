@@ -41,7 +41,7 @@ pub(super) enum Remedy {
 
 impl Remedy {
     /// Those that are shown beside each other; the others are compared under all kernels.
-    pub(super) const ALL: [Remedy; 12] = [
+    pub(super) const ALL: [Remedy; 13] = [
         Remedy::None,
         Remedy::MoreWorkers,
         Remedy::MoreCores,
@@ -53,6 +53,7 @@ impl Remedy {
         Remedy::Mutex,
         Remedy::Inheriting,
         Remedy::ParkOnAllCores,
+        Remedy::ParkAnywhere,
         Remedy::Paceline,
     ];
 

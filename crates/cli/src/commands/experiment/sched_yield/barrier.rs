@@ -352,8 +352,7 @@ fn claims(trials: &BarrierTrials) -> Vec<Claim> {
             "As jobs the same work takes at most 1.5 times the ideal, however many threads there would be",
         )
         .is(Expect::AtMost(1.5), worst_paceline, "times the ideal, the worst of all")
-        .note("all three kernels; a waiting thread runs what it waits for; rounds that do not count come \
-               first, as many with every wait"),
+        .note("all three kernels; a waiting thread runs what it waits for"),
     ]
 }
 
