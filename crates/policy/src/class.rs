@@ -27,7 +27,7 @@
 
 use event::{Cpu, Nanos, Task};
 
-use crate::{Attr, Cpus, place};
+use crate::{Attr, Cpus, Decisions, place};
 
 /// Why a task gets into a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -205,6 +205,11 @@ pub trait Class {
     fn rations(&self, task: Task) -> bool {
         let _ = task;
         false
+    }
+
+    /// What has been decided so far, if the decisions are a process's and are counted. Default: they are not.
+    fn decisions(&self) -> Option<Decisions> {
+        None
     }
 
     /// Whether no CPU of this class ever idles while a task that it may run waits in its own queue. Default:

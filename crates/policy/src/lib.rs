@@ -24,6 +24,7 @@
 mod attr;
 pub mod class;
 mod cpus;
+mod decisions;
 mod linux;
 mod named;
 pub mod ops;
@@ -35,5 +36,6 @@ mod testing;
 pub use attr::{Attr, Discipline};
 pub use class::{Class, Dequeue, Enqueue, Idleness};
 pub use cpus::{Cpus, Mask, PACKS_AFTER, Placement, place};
+pub use decisions::Decisions;
 pub use event::{Cpu, Task};
 pub use named::{CATALOGUE, Entry, Setting, named};

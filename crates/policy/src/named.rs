@@ -2,7 +2,7 @@
 
 use event::Nanos;
 
-use crate::ops::rustland::{Constants, Rustland, capped, merged, pre333};
+use crate::ops::rustland::{Constants, Rustland, capped, merged, pre333, pre333_all};
 use crate::ops::{
     Ext, Model, Promises, WaitFor, uniform_slice, uniform_slice_least, virtual_slice, waitfor,
 };
@@ -94,6 +94,11 @@ pub const CATALOGUE: &[Entry] = &[
         make: |setting| scx(pre333, setting),
     },
     Entry {
+        name: "rustland-pre333-all",
+        about: "the same with slices by all tasks that wait for a CPU, as source 004's text says",
+        make: |setting| scx(pre333_all, setting),
+    },
+    Entry {
         name: "rustland-333",
         about: "scx_rustland with the virtual slices of source 004, as merged",
         make: |setting| scx(merged, setting),
@@ -142,7 +147,7 @@ pub const CATALOGUE: &[Entry] = &[
     },
 ];
 
-fn scx(make: fn(Constants) -> Rustland, setting: Setting) -> Box<dyn Class> {
+fn scx(make: impl Fn(Constants) -> Rustland, setting: Setting) -> Box<dyn Class> {
     let constants = Constants::default();
     let model = Model::scx(constants.slice, setting.tick);
     Box::new(Ext::new(make(constants), model))
@@ -156,9 +161,9 @@ fn rules(name: &'static str, setting: Setting) -> Rules {
     }
 }
 
-/// One of the two rules of source 004 with a slice of its own, `virtual-slice-N` or `uniform-slice-N`: N is
-/// the least slice, or the slice, in microseconds.
-fn sliced(name: &str) -> Option<Box<dyn Class>> {
+/// A rule of source 004 with a slice of its own, of N microseconds: `virtual-slice-N` and `rustland-pre333-N`
+/// have it for their least slice, `uniform-slice-N` for all.
+fn sliced(name: &str, setting: Setting) -> Option<Box<dyn Class>> {
     let (rule, micros) = name.rsplit_once('-')?;
     let micros = micros
         .parse()
@@ -175,13 +180,23 @@ fn sliced(name: &str) -> Option<Box<dyn Class>> {
             promises.uniform = slice;
             uniform_slice(promises)
         }
+        "rustland-pre333" => {
+            let with_least = |constants| {
+                pre333(Constants {
+                    slice_min: slice,
+                    ..constants
+                })
+            };
+            return Some(scx(with_least, setting));
+        }
         _ => return None,
     };
     Some(Box::new(Ext::new(bursts, Model::ideal())))
 }
 
-/// The policy of this name, if there is one: one of the [`CATALOGUE`], `pct-N` with N from 1 to 99, or
-/// `virtual-slice-N` and `uniform-slice-N` with a slice of N microseconds, up to a second.
+/// The policy of this name, if there is one: one of the [`CATALOGUE`]; `pct-N` with N from 1 to 99; or
+/// `uniform-slice-N` with slices of N microseconds, up to a second, and `virtual-slice-N` and
+/// `rustland-pre333-N` with slices of at least that.
 ///
 /// ```
 /// use event::Nanos;
@@ -198,7 +213,7 @@ pub fn named(name: &str, setting: Setting) -> Option<Box<dyn Class>> {
     }
     match CATALOGUE.iter().find(|entry| entry.name == name) {
         Some(entry) => Some((entry.make)(setting)),
-        None => sliced(name),
+        None => sliced(name, setting),
     }
 }
 
@@ -220,5 +235,25 @@ mod tests {
             let family = entry.name.starts_with("pct-").then_some("pct");
             assert_eq!(class.name(), family.unwrap_or(entry.name));
         }
+    }
+
+    /// Goal: a rule can be had with a slice of its own. Method: the three that have one, and names that are
+    /// none: no slice, one of more than a second, one of a rule that takes none.
+    #[test]
+    fn a_slice_can_be_in_the_name() {
+        let setting = Setting {
+            cpus: 2,
+            tick: Nanos::from_millis(4),
+            seed: 1,
+        };
+        let is_one = |name: &str| named(name, setting).is_some();
+        for rule in ["virtual-slice", "uniform-slice", "rustland-pre333"] {
+            assert!(is_one(&format!("{rule}-5000")), "{rule}");
+            assert!(
+                !is_one(&format!("{rule}-0")) && !is_one(&format!("{rule}-1000001")),
+                "{rule}"
+            );
+        }
+        assert!(!is_one("rustland-333-5000"));
     }
 }

@@ -7,6 +7,7 @@ use std::fmt;
 use std::panic::Location;
 
 use event::{KernelEvent, Nanos};
+use policy::Decisions;
 
 use crate::SimConfig;
 
@@ -32,6 +33,8 @@ pub struct SimReport {
     pub clusters: Vec<ClusterUse>,
     /// The use of the quota of CPU time, if there was one.
     pub quota: Option<QuotaUse>,
+    /// The decisions of the policy, if a process in user space makes them.
+    pub decisions: Option<Decisions>,
     /// How often a cache line had to be fetched from another CPU, or taken from CPUs that had copies. 0 on
     /// machines on which lines cost nothing.
     pub moved_lines: u64,

@@ -15,6 +15,7 @@
 //! | [`Kernel::select_cpu`] | `select_cpu` |
 //! | what `round` returns | `notify_complete` |
 //! | [`Kernel::online`], [`Kernel::running`] | `nr_online_cpus_mut`, `nr_running_mut` |
+//! | [`Kernel::waiting`] | nothing: it counts the tasks that wait for a decision, and no others |
 //! | [`Kernel::wanted`] | nothing: a BPF part of its own can count them ([`Model::kicking`]) |
 //! | [`Kernel::cpus`], [`Kernel::capacity`] | nothing: the process reads them from sysfs when it starts |
 //! | [`Ops::forget`] | nothing: the process looks whether threads are still there |
@@ -100,6 +101,12 @@ pub trait Kernel {
 
     /// On how many CPUs a task runs, this process included.
     fn running(&self) -> usize;
+
+    /// How many tasks are ready and have no CPU, wherever they wait; the process's own are among them.
+    /// Nothing if the kernel does not say: real ones count only the tasks that wait for a decision.
+    fn waiting(&self) -> Option<usize> {
+        None
+    }
 
     /// Whether the CPU is an idle one in that sense, for some task.
     fn is_idle(&self, cpu: Cpu) -> bool;

@@ -57,9 +57,8 @@ impl Engine {
             },
         };
         let threads = kernel.tasks.iter().zip(&programs).map(thread).collect();
-        let clusters = kernel.usage();
-        let quota = kernel.quota_use();
-        let moved_lines = kernel.lines.moved;
+        let (clusters, quota) = (kernel.usage(), kernel.quota_use());
+        let (decisions, moved_lines) = (kernel.class.decisions(), kernel.lines.moved);
         let (trace_hash, events) = (kernel.trace.hash(), kernel.trace.events());
         let (trace, violation) = kernel.trace.into_parts();
         SimReport {
@@ -72,6 +71,7 @@ impl Engine {
             threads,
             clusters,
             quota,
+            decisions,
             moved_lines,
             trace,
             violation,

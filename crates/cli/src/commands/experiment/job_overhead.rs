@@ -2,8 +2,10 @@
 
 mod batches;
 mod energy;
+mod frame_times;
 mod here;
 mod nested;
+mod ranking;
 mod readings;
 mod scaling;
 mod shares;
@@ -44,7 +46,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             and found nothing to do; what waking costs the main thread, with batches and without; jobs that \
             schedule jobs, as a tree; one wake-up drawn; where the time of the threads goes; and \
             what threads that spin instead of sleeping cost a phone, as modelled. On this machine the \
-            first part, with 0 to 8 workers.",
+            first part, with 0 to 8 workers, and the order of the job systems beside that on the simulated \
+            machine with as many CPUs.",
     machine: "ryzen-3950x, galaxy-s22-snapdragon",
     policy: "eevdf-6.6",
     learnt: &[

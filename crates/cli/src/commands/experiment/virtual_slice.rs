@@ -26,13 +26,16 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             are chosen, since the article has none. A frame counts when it is done, a period of the audio \
             is missed when it is not over 5 ms after it began. A virtual slice is how far a task's virtual \
             time is ahead of the least one, task_vruntime − min_vruntime, and at least 1 ms. The article \
-            gives neither tick nor promises: the game is run with others, too. At last the same with one \
+            gives neither tick nor promises: the game is run with others, too. Before the change slices \
+            shrink with the number of tasks that wait, and that are two numbers: the code counts the tasks \
+            that wait for a decision, the article's text all that wait for a CPU. Both are run, and as one \
+            of its statements needs it, slices that do not shrink. At last the same with one \
             task more, which sleeps twenty times before it computes for long. On this machine: threads that \
             compute without end, two, four and eight for each CPU, beside such an audio and such a task; \
             each thread looks itself how long it runs at a time.",
     machine: "ideal-1, ryzen-5800x",
-    policy: "uniform-slice, uniform-slice-least, virtual-slice, rustland-pre333, rustland-333, \
-             rustland-333-capped, eevdf-6.6",
+    policy: "uniform-slice, uniform-slice-least, virtual-slice, rustland-pre333, rustland-pre333-all, \
+             rustland-pre333-5000, rustland-333, rustland-333-capped, eevdf-6.6",
     learnt: &[
         Lesson {
             text: "Both printed schedules and their counts ({004-a} and {004-c}) are right, to the letter, \

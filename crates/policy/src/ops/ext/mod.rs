@@ -39,7 +39,7 @@ use event::{Cpu, Nanos, Task};
 
 use self::queues::{Place, Queues};
 use super::{Kernel, Ops};
-use crate::{Attr, Class, Cpus, Dequeue, Enqueue, Idleness};
+use crate::{Attr, Class, Cpus, Decisions, Dequeue, Enqueue, Idleness};
 
 /// The behaviour of the kernel's side, and the costs of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,10 +156,11 @@ impl<O: Ops> Ext<O> {
             return false;
         }
         queues.rounds += 1;
-        let before = queues.dispatched;
+        let (before, waiting) = (queues.decisions, queues.unserved());
         queues.held = self.ops.round(queues);
         queues.round = None;
-        if queues.dispatched == before && queues.wanted() > 0 {
+        queues.decisions.round(before, waiting, queues.held);
+        if queues.decisions.dispatched == before.dispatched && queues.wanted() > 0 {
             queues.rests_until = queues.now + HEARTBEAT;
         }
         queues.kick_the_idle(cpu);
@@ -309,6 +310,10 @@ impl<O: Ops> Class for Ext<O> {
 
     fn queued(&self, cpu: Cpu) -> usize {
         self.queues.queued(cpu)
+    }
+
+    fn decisions(&self) -> Option<Decisions> {
+        Some(self.queues.decisions)
     }
 
     /// It does not: tasks wait for the process while CPUs idle.

@@ -144,6 +144,37 @@ fn slices_end_at_ticks_and_decisions_cost_time() {
     assert_eq!(class.rounds(), stints.len() as u64);
 }
 
+/// Goal: what the process has in hand is counted, and all that waits beside it. Method: three hogs on one
+/// CPU, of which each round finds the one that ran last in a message. A process that answers one message a
+/// round has the other two in hand as well; one that answers all at once has dispatched them before, and
+/// they wait in the dispatch queue.
+#[test]
+fn decisions_are_counted() {
+    let shape = Shape {
+        cpus: 1,
+        tick: Nanos::ZERO,
+    };
+    let hogs = [spin(100), spin(100), spin(100)];
+    let counted = |answers_all| {
+        let ops = Minimal {
+            answers_all,
+            ..minimal(ms(5))
+        };
+        let mut class = Ext::new(ops, plain());
+        run(&mut class, shape, &hogs, ms(60));
+        class.decisions().expect("a process decides")
+    };
+    for (answers_all, in_hand) in [(false, [3, 0]), (true, [1, 6])] {
+        let decisions = counted(answers_all);
+        let count = decisions.dispatched;
+        assert!(count > 10, "{decisions:?}");
+        assert_eq!(decisions.slices, Nanos(count * ms(5).0));
+        assert_eq!(decisions.waiting, 3 * count);
+        let [each, at_first] = in_hand;
+        assert_eq!(decisions.in_hand, each * count + at_first, "{decisions:?}");
+    }
+}
+
 /// Goal: a task that wakes up while a CPU idles goes there without the process, with a quarter of the slice,
 /// and the process hears of it afterwards. Method: two CPUs, a hog on the first one, a sleeper.
 #[test]

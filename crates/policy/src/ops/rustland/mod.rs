@@ -1,8 +1,8 @@
 //! `rustland-pre333`, `rustland-333`, `rustland-333-capped`: `scx_rustland` around the pull request of source
-//! 004, in June 2024.
+//! 004, in June 2024. And `rustland-pre333-all`, the first as source 004's text describes it.
 //!
-//! The rules that the three share, as the project's pull requests describe them (235, 325, 333, 336); they
-//! differ in the slice they give ([`pre333()`], [`merged()`], [`capped()`]):
+//! The rules that they share, as the project's pull requests describe them (235, 325, 333, 336); they differ
+//! in the slice they give ([`pre333()`], [`pre333_all()`], [`merged()`], [`capped()`]):
 //!
 //! - *Virtual time*: a task that becomes ready gets the least virtual time plus the CPU time of its last
 //!   turn, times 100 by its weight, at least 1 ns and at most the base slice.
@@ -17,7 +17,7 @@
 //! counted by messages of tasks that woke up, so a wake-up on an idle CPU that skips the process is not
 //! counted; idle *CPUs* are counted instead of idle cores, by the number of running tasks.
 //!
-//! Where all three are bad, beside what each says: a task that computes stays behind another one on its CPU
+//! Where all of them are bad, beside what each says: a task that computes stays behind another one on its CPU
 //! while other CPUs idle, until it sleeps. An interactive task is one for up to two seconds after it has
 //! begun to compute, with a hundred times its weight. And each decision costs a round trip through a
 //! process.
@@ -32,7 +32,7 @@ mod tests;
 
 pub use capped::capped;
 pub use merged::merged;
-pub use pre333::pre333;
+pub use pre333::{pre333, pre333_all};
 
 use std::collections::BTreeSet;
 
@@ -82,7 +82,9 @@ impl Default for Constants {
 struct Position {
     /// How far the task's virtual time is ahead of the least one.
     ahead: Nanos,
-    /// How many tasks waited at the beginning of the round, it included.
+    /// How many tasks the process had in hand at the beginning of the round, it included.
+    in_hand: u64,
+    /// How many tasks had no CPU then, those that were dispatched before and wait for one, too.
     waiting: u64,
 }
 
@@ -156,12 +158,13 @@ impl Rustland {
         self.pool.insert((self.least + Nanos(used), queued.task));
     }
 
-    fn dispatch_next(&mut self, waiting: u64, kernel: &mut dyn Kernel) {
+    fn dispatch_next(&mut self, [in_hand, waiting]: [u64; 2], kernel: &mut dyn Kernel) {
         let Some((v, task)) = self.pool.pop_first() else {
             return;
         };
         let position = Position {
             ahead: v - self.least,
+            in_hand,
             waiting,
         };
         let slice = (self.rule)(&self.constants, position);
@@ -199,9 +202,10 @@ impl Ops for Rustland {
             Batch::IdleCpus => idle.max(1),
             Batch::All => self.pool.len(),
         };
-        let waiting = self.pool.len() as u64;
+        let in_hand = self.pool.len();
+        let waiting = kernel.waiting().unwrap_or(in_hand);
         for _ in 0..batch {
-            self.dispatch_next(waiting, kernel);
+            self.dispatch_next([in_hand as u64, waiting as u64], kernel);
         }
         self.pool.len()
     }

@@ -8,11 +8,13 @@ use workload::baseline::BaselineReading;
 use workload::busy::Busy;
 use workload::graph::JobGraph;
 
+use super::frame_times::{CLEARLY, FrameTimes, Lead};
+use super::ranking;
 use super::scaling::{NEW, OLD, ScalingTrial, ScalingTrials, plot, table};
 use super::subject::{SystemUnderTest, frames, graph, jobs};
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::Findings;
-use crate::commands::experiment::lab::{self, Effort};
+use crate::commands::experiment::lab::Effort;
 
 const WORKERS: [usize; 7] = [0, 1, 2, 3, 4, 6, 8];
 const FEW_WORKERS: [usize; 4] = [0, 1, 2, 8];
@@ -80,44 +82,18 @@ pub(super) fn measured(effort: &Effort, findings: &mut Findings) -> Result<(), F
         here.parallelism,
     ));
     findings.notes.push(what_it_is(here.parallelism));
-    Ok(())
+    ranking::compared(&compared, here.parallelism, count, effort, findings)
 }
 
 fn median(times: &[f64]) -> f64 {
     Spread::of(times).map_or(f64::NAN, |spread| spread.median)
 }
 
-/// The mean time of a frame, and the standard error of that, in nanoseconds.
-#[derive(Default)]
-struct FrameTimes(Vec<(ScalingTrial, f64, f64)>);
-
-impl FrameTimes {
-    fn add(&mut self, trial: ScalingTrial, times: &[f64]) {
-        self.0
-            .push((trial, lab::mean(times), lab::standard_error(times)));
-    }
-
-    /// By how many standard errors of the difference 2022.2 is faster than 2017.3: for each number of workers
-    /// but none, with these pieces.
-    fn leads(&self, piece: Nanos) -> Vec<f64> {
-        let of = |system| {
-            let rows = self.0.iter().filter(move |(trial, ..)| {
-                trial.piece == piece && trial.workers > 0 && trial.system == system
-            });
-            rows.map(|(_, mean, error)| (*mean, *error))
-        };
-        let pairs = of(OLD).zip(of(NEW));
-        pairs
-            .map(|((old, old_error), (new, new_error))| (old - new) / old_error.hypot(new_error))
-            .collect()
-    }
-
-    /// With how many of these numbers of workers it is faster, as a part of all.
-    fn faster(&self, piece: u64) -> f64 {
-        let leads = self.leads(Nanos(piece));
-        let faster = leads.iter().filter(|lead| **lead > 2.0).count();
-        faster as f64 / leads.len() as f64
-    }
+/// With how many numbers of workers 2022.2 is faster than 2017.3, as a part of all.
+fn faster(leads: &[Lead], piece: u64) -> f64 {
+    let of = leads.iter().filter(|lead| lead.piece == Nanos(piece));
+    let faster = of.clone().filter(|lead| lead.errors > CLEARLY).count();
+    faster as f64 / of.count() as f64
 }
 
 /// "2022.2 is faster with any number of workers": so many of them, by two standard errors, with the shortest
@@ -125,10 +101,8 @@ impl FrameTimes {
 fn newer_is_faster(times: &FrameTimes, pieces: &[u64]) -> Claim {
     /// What counts as any number.
     const ALL: Expect = Expect::AtLeast(0.9);
-    let slower = pieces.iter().flat_map(|&piece| times.leads(Nanos(piece)));
-    let (slower, all) = slower.fold((0, 0), |(slower, all), lead| {
-        (slower + u32::from(lead < -2.0), all + 1)
-    });
+    let leads = times.leads(NEW, OLD);
+    let slower = leads.iter().filter(|lead| lead.errors < -CLEARLY).count();
     let claim = Claim::source(
         "001-x",
         "2022.2 is faster with any number of workers",
@@ -137,18 +111,24 @@ fn newer_is_faster(times: &FrameTimes, pieces: &[u64]) -> Claim {
     let claim = claim
         .is(
             ALL,
-            times.faster(pieces[0]),
+            faster(&leads, pieces[0]),
             "of the numbers of workers, by two standard errors",
         )
         .or_else(
             "where both have a CPU for each worker and pieces are long, both take the same time",
         );
     let claim = pieces[1..].iter().fold(claim, |claim, &piece| {
-        claim.varied("pieces", Nanos(piece).to_string(), ALL, times.faster(piece))
+        claim.varied(
+            "pieces",
+            Nanos(piece).to_string(),
+            ALL,
+            faster(&leads, piece),
+        )
     });
     claim.note(format!(
-        "pieces of {}; slower, by as much, in {slower} of all {all} cases",
-        Nanos(pieces[0])
+        "pieces of {}; slower, by as much, in {slower} of all {} cases",
+        Nanos(pieces[0]),
+        leads.len()
     ))
 }
 

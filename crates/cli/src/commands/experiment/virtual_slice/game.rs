@@ -1,16 +1,19 @@
 //! A game beside a build: frames, audio and switches, over seeds.
 
+mod claims;
+mod tables;
+
 use std::sync::Arc;
 
 use console::Failure;
 use event::Nanos;
+use policy::Decisions;
 use sim::scenario::{Phase, Ran, Scenario};
 
 use crate::commands::experiment::chosen::{ChosenValue, ValueUnit};
-use crate::commands::experiment::claim::{Claim, Expect, short};
-use crate::commands::experiment::findings::{Cell, Findings, Table};
+use crate::commands::experiment::claim::{Claim, Expect};
+use crate::commands::experiment::findings::Findings;
 use crate::commands::experiment::lab::{self, Effort};
-use crate::commands::experiment::plot::{Plot, PlotBar, PlotShape};
 
 /// The measurements of a game under one policy.
 #[derive(Clone, Copy)]
@@ -25,6 +28,30 @@ struct Game {
     audio_waits: f64,
     /// How long a compiler ran at a time, in microseconds.
     build_stint: f64,
+    /// What the process decided on, if one decides.
+    decided: Option<Decided>,
+}
+
+/// What a process decided on: means over all tasks that it dispatched.
+#[derive(Clone, Copy)]
+struct Decided {
+    /// The tasks that it had in hand.
+    in_hand: f64,
+    /// The tasks that had no CPU, wherever they waited.
+    waiting: f64,
+    /// The slice that it gave, in microseconds.
+    slice: f64,
+}
+
+impl Decided {
+    fn of(decisions: Decisions) -> Option<Decided> {
+        let each = |sum: u64| sum as f64 / decisions.dispatched as f64;
+        (decisions.dispatched > 0).then(|| Decided {
+            in_hand: each(decisions.in_hand),
+            waiting: each(decisions.waiting),
+            slice: each(decisions.slices.0) / 1e3,
+        })
+    }
 }
 
 /// The period of the audio in the scenario.
@@ -52,7 +79,16 @@ impl Game {
             build_share: ran_for as f64 / (ran.report.now.0 as f64 * cpus),
             audio_waits: audio_waited as f64 / periods as f64 / 1e3,
             build_stint: ran_for as f64 / (lost + blocked).max(1) as f64 / 1e3,
+            decided: ran.report.decisions.and_then(Decided::of),
         }
+    }
+}
+
+/// Means over all games with a setting are asked for one number of a game at a time.
+impl Game {
+    /// The slice that a process gave, in microseconds; of a policy without one there is none.
+    fn slice(&self) -> f64 {
+        self.decided.map_or(f64::NAN, |decided| decided.slice)
     }
 }
 
@@ -61,16 +97,22 @@ fn next_period(begin: Nanos) -> Nanos {
     Nanos((begin.0 / AUDIO.0 + 1) * AUDIO.0)
 }
 
-const POLICIES: [&str; 7] = [
+const POLICIES: [&str; 8] = [
     "uniform-slice",
     "uniform-slice-least",
     "virtual-slice",
     "rustland-pre333",
+    "rustland-pre333-all",
     "rustland-333",
     "rustland-333-capped",
     "eevdf-6.6",
 ];
+/// The code before the change: its slices shrink with the number of tasks that wait for a decision.
 pub(super) const BEFORE: &str = "rustland-pre333";
+/// The same as the article's text has it: they shrink with the number of all tasks that wait for a CPU.
+pub(super) const BEFORE_ALL: &str = "rustland-pre333-all";
+/// The code before the change, and its slices do not shrink: they are its base slice.
+pub(super) const UNSHRUNK: &str = "rustland-pre333-5000";
 pub(super) const MERGED: &str = "rustland-333";
 
 /// What was only chosen here. The tick, the promises and the uniform slice are varied in every run.
@@ -160,10 +202,10 @@ impl Setting {
         }
     }
 
-    fn crowded(tick: Option<Nanos>) -> Setting {
+    fn crowded(policy: &'static str, tick: Option<Nanos>) -> Setting {
         Setting {
             is_crowded: true,
-            ..Setting::ticking(BEFORE, tick)
+            ..Setting::ticking(policy, tick)
         }
     }
 
@@ -172,9 +214,9 @@ impl Setting {
         let mut all: Vec<Setting> = POLICIES.into_iter().map(Setting::of).collect();
         all.extend(POLICIES[..3].iter().copied().map(Setting::promised));
         for tick in TICKS {
-            let both = [BEFORE, MERGED].map(|policy| Setting::ticking(policy, tick));
-            all.extend(both.into_iter().filter(|_| tick.is_some()));
-            all.push(Setting::crowded(tick));
+            let each = [BEFORE, BEFORE_ALL, MERGED].map(|policy| Setting::ticking(policy, tick));
+            all.extend(each.into_iter().filter(|_| tick.is_some()));
+            all.extend([BEFORE, BEFORE_ALL].map(|policy| Setting::crowded(policy, tick)));
         }
         all
     }
@@ -257,6 +299,12 @@ impl Games {
         games.map(|(_, game)| what(game)).collect()
     }
 
+    /// What the process decided on, in every game with the setting.
+    fn decided(&self, setting: Setting) -> Vec<Decided> {
+        let games = self.0.iter().filter(|(ran, _)| *ran == setting);
+        games.filter_map(|(_, game)| game.decided).collect()
+    }
+
     fn mean(&self, setting: Setting, what: fn(&Game) -> f64) -> f64 {
         lab::mean(&self.of(setting, what))
     }
@@ -280,208 +328,15 @@ impl Games {
 pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
     let seeds: Vec<u64> = effort.seeds(3, 20).collect();
     let games = Games::run(effort, &seeds)?;
-    show(&games, seeds.len(), findings);
-    show_ticks(&games, findings);
-    findings.claims.extend([
-        ideal(&games),
-        merged(&games),
-        their_frames(),
-        no_audio_missed(&games),
-        fewer_switches(&games),
-        shorter_slices(&games, effort),
-        sooner(&games),
-    ]);
+    tables::show(&games, seeds.len(), findings);
+    tables::show_ticks(&games, findings);
+    tables::show_decisions(&games, &CROWD.words(effort.value(&CROWD)), findings);
+    findings.claims.extend(claims::all(&games, effort));
     Ok(())
-}
-
-/// The table and the picture of all policies.
-fn show(games: &Games, seeds: usize, findings: &mut Findings) {
-    let title = format!("A game beside a build of 32 compilers on ryzen-5800x, {seeds} seeds");
-    let columns = [
-        "policy",
-        "frames a second",
-        "standard error",
-        "lowest of a seed",
-        "audio missed, of 1000",
-        "audio waits for a CPU, us",
-        "switches of the build a second",
-        "build's share of all CPUs",
-    ];
-    let mut table = Table::new(title, columns);
-    let mut bars = Vec::new();
-    for (kind, policy) in POLICIES.into_iter().enumerate() {
-        let setting = Setting::of(policy);
-        let frames = games.of(setting, |game| game.frames_a_second);
-        let mean = |what: fn(&Game) -> f64| games.mean(setting, what);
-        table.row([
-            policy.into(),
-            lab::mean(&frames).into(),
-            lab::standard_error(&frames).into(),
-            frames.iter().copied().fold(f64::MAX, f64::min).into(),
-            mean(|game| game.audio_misses).into(),
-            mean(|game| game.audio_waits).into(),
-            mean(|game| game.switches_a_second).into(),
-            Cell::Number(mean(|game| game.build_share)),
-        ]);
-        bars.push(PlotBar {
-            name: policy.to_owned(),
-            value: lab::mean(&frames),
-            kind,
-        });
-    }
-    findings.tables.push(table);
-    findings.plots.push(Plot {
-        file: "frames",
-        title: "A game beside `make -j32`: frames a second".into(),
-        picture: PlotShape::Bars {
-            unit: "frames a second",
-            bars,
-        },
-    });
-}
-
-/// The same for the code before and after the change, by tick.
-fn show_ticks(games: &Games, findings: &mut Findings) {
-    let columns = [
-        "policy",
-        "time between ticks",
-        "frames a second",
-        "standard error",
-        "audio missed, of 1000",
-        "audio waits for a CPU, us",
-        "a compiler runs at a time, us",
-    ];
-    let mut table = Table::new(
-        "The code before the change and with it, by the kernel's tick",
-        columns,
-    );
-    for policy in [BEFORE, MERGED] {
-        for tick in TICKS {
-            let setting = Setting::ticking(policy, tick);
-            let frames = games.of(setting, |game| game.frames_a_second);
-            let mean = |what: fn(&Game) -> f64| games.mean(setting, what);
-            table.row([
-                policy.into(),
-                tick_of(tick).into(),
-                lab::mean(&frames).into(),
-                lab::standard_error(&frames).into(),
-                mean(|game| game.audio_misses).into(),
-                mean(|game| game.audio_waits).into(),
-                mean(|game| game.build_stint).into(),
-            ]);
-        }
-    }
-    findings.tables.push(table);
 }
 
 pub(super) fn tick_of(tick: Option<Nanos>) -> Nanos {
     tick.unwrap_or_else(|| lab::machine("ryzen-5800x").kernel.tick)
-}
-
-fn ideal(games: &Games) -> Claim {
-    let range = Expect::Between(10.0, 87.5);
-    let [uniform, least, virtual_slice] = [0, 1, 2].map(|place| POLICIES[place]);
-    let gain = |setting: fn(&'static str) -> Setting, before| {
-        games.gain(setting(before), setting(virtual_slice))
-    };
-    Claim::source(
-        "004-i",
-        "A game beside a build has 10 to 20 % more frames a second (the largest of six: 87.5 %)",
-        "Experimental results; the idealised rule",
-    )
-    .is(range, gain(Setting::of, least), "% more frames a second")
-    .varied("uniform slice", "two least ones, as in the example", range, gain(Setting::of, uniform))
-    .varied("promises", "of all, a compiler 5 ms", range, gain(Setting::promised, least))
-    .varied("uniform slice and promises", "both", range, gain(Setting::promised, uniform))
-    .note(
-        "the virtual slice against a uniform one of the least slice that both have; nobody promises \
-         anything; decisions are free and slices end exactly; means over seeds",
-    )
-}
-
-fn merged(games: &Games) -> Claim {
-    let claim = Claim::source(
-        "004-j",
-        "… and with the code that was merged",
-        "Experimental results; the code before and after",
-    );
-    let claim = by_tick(claim, "% more frames a second", |tick| {
-        let [before, after] = before_and_after(tick);
-        (Expect::AtLeast(10.0), games.gain(before, after))
-    });
-    claim.note("scx_rustland before and with the change; means over seeds")
-}
-
-fn their_frames() -> Claim {
-    Claim::source(
-        "004-k",
-        "The six games' own frames a second (40 to 48, 8 to 15, 41 to 46, 98 to 108, 81 to 92, 32 to 42)",
-        "Experimental results, table",
-    )
-    .beyond(
-        "they depend on the games, a graphics card, its driver and the disk of a build; only the direction \
-         is a scheduler's",
-    )
-}
-
-fn no_audio_missed(games: &Games) -> Claim {
-    let misses = |setting| games.mean(setting, |game| game.audio_misses);
-    let claim = Claim::source(
-        "004-l",
-        "No audio is missed with the change, even where the system is overloaded",
-        "Experimental results, last paragraph",
-    );
-    let claim = by_tick(claim, "missed of 1000 periods", |tick| {
-        (Expect::Exactly(0.0), misses(Setting::ticking(MERGED, tick)))
-    });
-    let before = TICKS.map(|tick| short(misses(Setting::ticking(BEFORE, tick))));
-    claim.note(format!("before the change: {} of 1000", before.join(", ")))
-}
-
-fn fewer_switches(games: &Games) -> Claim {
-    let claim = Claim::source(
-        "004-m",
-        "There are fewer switches of those that compute",
-        "Virtual time slice, next to last paragraph; the code before and after",
-    );
-    let claim = by_tick(claim, "switches of the build a second", |tick| {
-        games.less(before_and_after(tick), |game| game.switches_a_second)
-    });
-    claim
-        .or_else("slices decay to their floor where many compute")
-        .note("less by two standard errors")
-}
-
-fn shorter_slices(games: &Games, effort: &Effort) -> Claim {
-    let claim = Claim::source(
-        "004-n",
-        "Before the change, the more overloaded the system, the shorter the slices",
-        "Overview, first paragraph",
-    );
-    let claim = by_tick(claim, "us, a compiler at a time", |tick| {
-        let few_and_many = [Setting::ticking(BEFORE, tick), Setting::crowded(tick)];
-        games.less(few_and_many, |game| game.build_stint)
-    });
-    claim.note(format!(
-        "{} against 32; less by two standard errors",
-        CROWD.words(effort.value(&CROWD))
-    ))
-}
-
-fn sooner(games: &Games) -> Claim {
-    let claim = Claim::source(
-        "004-o",
-        "With the change tasks that need little are processed sooner",
-        "Virtual time slice; Example, last paragraph",
-    );
-    let claim = by_tick(claim, "us, the audio's wait for a CPU", |tick| {
-        games.less(before_and_after(tick), |game| game.audio_waits)
-    });
-    claim.note("less by two standard errors")
-}
-
-fn before_and_after(tick: Option<Nanos>) -> [Setting; 2] {
-    [BEFORE, MERGED].map(|policy| Setting::ticking(policy, tick))
 }
 
 /// The claim with each tick: what is expected with it, and what was measured.
@@ -495,6 +350,26 @@ pub(super) fn by_tick(
         match tick {
             None => claim.is(expected, got, unit),
             Some(time) => claim.varied("tick", time.to_string(), expected, got),
+        }
+    })
+}
+
+/// The same, and with the other number that slices may shrink with before the change.
+pub(super) fn by_rule_and_tick(
+    claim: Claim,
+    unit: &'static str,
+    measured: impl Fn(&'static str, Option<Nanos>) -> (Expect, f64),
+) -> Claim {
+    const ALL: &str = "all tasks without a CPU";
+    let claim = by_tick(claim, unit, |tick| measured(BEFORE, tick));
+    TICKS.into_iter().fold(claim, |claim, tick| {
+        let (expected, got) = measured(BEFORE_ALL, tick);
+        match tick {
+            None => claim.varied("slices shrink with", ALL, expected, got),
+            Some(tick) => {
+                let setting = format!("{ALL}, {tick}");
+                claim.varied("slices shrink with, and tick", setting, expected, got)
+            }
         }
     })
 }

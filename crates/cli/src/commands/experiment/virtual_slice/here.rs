@@ -36,13 +36,13 @@ const CLEARLY: f64 = 0.95;
 const TRIAL: Nanos = Nanos::from_millis(100);
 
 /// The simulated claims that those about this machine are about, too.
-const SLICES_SHRINK: &str = "004-n";
+const TURNS_SHRINK: &str = "004-u";
 const FORCED: &str = "004-s";
 const PREEMPT: &str = "004-t";
 const AUDIO: &str = "004-l";
 #[cfg(test)]
 pub(in crate::commands::experiment) const SIMULATED: [&str; 4] =
-    [SLICES_SHRINK, FORCED, PREEMPT, AUDIO];
+    [TURNS_SHRINK, FORCED, PREEMPT, AUDIO];
 
 /// A scheduler that the article makes statements about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -240,7 +240,7 @@ fn slices_shrink(few: &MetHere, many: &MetHere) -> Option<Claim> {
         "{} threads a CPU against {}; less by a twentieth",
         many.crowd, few.crowd
     );
-    Some(claim.note(note).simulated_as(SLICES_SHRINK))
+    Some(claim.note(note).simulated_as(TURNS_SHRINK))
 }
 
 fn of_the_change(alone: Times, few: &MetHere, crowds: &[MetHere]) -> Vec<Claim> {

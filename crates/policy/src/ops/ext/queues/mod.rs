@@ -8,7 +8,7 @@ use event::{Cpu, Nanos, Task};
 
 use super::Model;
 use crate::linux::Weight;
-use crate::{Attr, Cpus, Dequeue, Enqueue, Mask};
+use crate::{Attr, Cpus, Decisions, Dequeue, Enqueue, Mask};
 
 /// How many messages there is room for.
 const RING: usize = 4096;
@@ -37,7 +37,7 @@ pub(super) struct Queues {
     average: u64,
     pub(super) kicks: BTreeSet<Cpu>,
     pub(super) rounds: u64,
-    pub(super) dispatched: u64,
+    pub(super) decisions: Decisions,
     pub(super) cancelled: u64,
     /// Where `select_cpu` sent a task to run at once.
     bypass: Option<(Task, Cpu)>,
@@ -120,7 +120,7 @@ impl Queues {
             average: 0,
             kicks: BTreeSet::new(),
             rounds: 0,
-            dispatched: 0,
+            decisions: Decisions::default(),
             cancelled: 0,
             bypass: None,
             order: 0,
@@ -241,11 +241,16 @@ impl Queues {
         }
     }
 
-    /// The task is ready and the process has to decide.
-    pub(super) fn make_ready(&mut self, task: Task) {
+    /// How many ready tasks have no CPU.
+    pub(super) fn unserved(&self) -> usize {
         let ready: usize = self.lanes.iter().map(|lane| lane.queued).sum();
         let running = self.lanes.iter().filter(|lane| lane.running.is_some());
-        let others = (ready - 1).saturating_sub(running.count()) as u64;
+        ready.saturating_sub(running.count())
+    }
+
+    /// The task is ready and the process has to decide.
+    pub(super) fn make_ready(&mut self, task: Task) {
+        let others = (self.unserved() as u64).saturating_sub(1);
         self.average = (3 * self.average + others * ONE) / 4;
         let known = &mut self.tasks[task.index()];
         known.since = self.now;

@@ -38,7 +38,8 @@ impl Kernel for Queues {
             self.cancelled += 1;
             return;
         }
-        self.dispatched += 1;
+        self.decisions.dispatched += 1;
+        self.decisions.slices += dispatch.slice;
         known.slice = dispatch.slice;
         known.vtime = dispatch.vtime;
         let home = known.cpu;
@@ -77,6 +78,10 @@ impl Kernel for Queues {
     fn running(&self) -> usize {
         let running = self.lanes.iter().filter(|lane| lane.running.is_some());
         running.count() + usize::from(self.round.is_some())
+    }
+
+    fn waiting(&self) -> Option<usize> {
+        Some(self.unserved())
     }
 
     fn wanted(&self) -> usize {
