@@ -123,6 +123,29 @@ pub(super) fn write(folder: &Path, name: &str, plots: &[Plot]) -> Result<(), Fai
 }
 
 impl Line {
+    /// The same lines with those drawn once that lie on one another: within a fiftieth
+    /// everywhere, which is less than they are wide. Such a line has all their names.
+    pub(super) fn joined(lines: impl IntoIterator<Item = Line>) -> Vec<Line> {
+        let mut joined: Vec<Line> = Vec::new();
+        for line in lines {
+            match joined.iter_mut().find(|other| other.lies_on(&line)) {
+                Some(other) => other.name = format!("{}, {}", other.name, line.name),
+                None => joined.push(line),
+            }
+        }
+        joined
+    }
+
+    /// Whether both have the same points, up to a fiftieth.
+    fn lies_on(&self, other: &Line) -> bool {
+        let is_near = |a: f64, b: f64| (a - b).abs() <= a.abs().max(b.abs()) / 50.0;
+        let mut both = self.measured().zip(other.measured());
+        let counts = [self, other].map(|line| line.measured().count());
+        counts[0] == counts[1]
+            && counts[0] > 0
+            && both.all(|(a, b)| a.0 == b.0 && is_near(a.1, b.1))
+    }
+
     /// Its points, without those at which nothing was measured.
     fn measured(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         self.points.iter().copied().filter(|(_, y)| y.is_finite())
@@ -172,19 +195,20 @@ fn draw_lines(
     level: Option<(f64, &'static str)>,
 ) -> Result<(), Wrong> {
     let all = || lines.iter().flat_map(Line::measured);
-    let highest = all().map(|(x, _)| x).fold(0.0, f64::max).max(1e-9);
+    let first = all().map(|(x, _)| x).fold(f64::INFINITY, f64::min);
+    let last = all().map(|(x, _)| x).fold(0.0, f64::max);
+    // Values begin where they are measured; one of them alone is no range.
+    let xs = if first < last {
+        first..last
+    } else {
+        0.0..last.max(1e-9)
+    };
     let values = all().map(|(_, y)| y).chain(level.map(|(value, _)| value));
     match scale(values.filter(|y| y.is_finite())) {
-        Scale::Linear(range) => lines_on(area, axes, lines, level, (highest, range)),
+        Scale::Linear(range) => lines_on(area, axes, lines, level, (xs, range)),
         Scale::Logarithmic(range) => {
             let y = format!("{} (logarithmic)", axes.1);
-            lines_on(
-                area,
-                (axes.0, &y),
-                lines,
-                level,
-                (highest, range.log_scale()),
-            )
+            lines_on(area, (axes.0, &y), lines, level, (xs, range.log_scale()))
         }
     }
 }
@@ -194,7 +218,7 @@ fn lines_on<Y>(
     (x, y): (&str, &str),
     lines: &[Line],
     level: Option<(f64, &'static str)>,
-    (highest, range): (f64, Y),
+    (xs, range): (std::ops::Range<f64>, Y),
 ) -> Result<(), Wrong>
 where
     Y: AsRangedCoord<Value = f64>,
@@ -206,12 +230,12 @@ where
         .margin_left(14)
         .x_label_area_size(TICKS)
         .y_label_area_size(64)
-        .build_cartesian_2d(0.0..highest, range)?;
+        .build_cartesian_2d(xs.clone(), range)?;
     let mut mesh = chart.configure_mesh();
     house_style(&mut mesh);
     mesh.x_desc(x).y_desc(y).draw()?;
     if let Some((value, _)) = level {
-        let ends = [(0.0, value), (highest, value)];
+        let ends = [(xs.start, value), (xs.end, value)];
         chart.draw_series(DashedLineSeries::new(
             ends,
             6,
@@ -329,6 +353,32 @@ mod tests {
         }
         .svg()
         .unwrap()
+    }
+
+    /// Goal: lines that lie on one another are drawn once, with all their names, and values begin where they
+    /// are measured. Method: two equal lines, one beside them and one without points, from 1 on.
+    #[test]
+    fn equal_lines_are_drawn_once() {
+        let line = |name: &str, ys: [f64; 2]| Line {
+            name: name.to_owned(),
+            points: vec![(1.0, ys[0]), (4.0, ys[1])],
+        };
+        let lines = Line::joined([
+            line("spin", [1.0, 26.0]),
+            line("yield", [1.0, 2.0]),
+            line("pause", [1.01, 26.1]),
+            line("none", [f64::NAN, f64::NAN]),
+        ]);
+        let names: Vec<&str> = lines.iter().map(|line| line.name.as_str()).collect();
+        assert_eq!(names, ["spin, pause", "yield", "none"]);
+        let picture = svg(PlotShape::Lines {
+            x: "threads",
+            y: "times",
+            lines,
+            level: None,
+        });
+        assert_eq!(picture.matches("<circle").count(), 4);
+        assert!(picture.contains("spin, pause") && !picture.contains("NaN"));
     }
 
     /// Goal: a picture of each kind has its title, its names and a mark for every value, and shows no value

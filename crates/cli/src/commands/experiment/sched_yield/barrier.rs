@@ -279,7 +279,7 @@ fn plot(trials: &BarrierTrials, file: &'static str, policy: &str) -> Plot {
         picture: PlotShape::Lines {
             x: "threads for each CPU",
             y: "times the ideal",
-            lines: lines.collect(),
+            lines: Line::joined(lines),
             level: Some((1.0, "ideal")),
         },
     }
