@@ -4,6 +4,8 @@
 //! by hand. A claim that no scheduler can show (frames per second of a bought game) has no measured value,
 //! and says why.
 
+mod settings;
+
 use std::fmt;
 
 use serde_json::{Value, json};
@@ -163,6 +165,8 @@ struct Variation {
     value: &'static str,
     setting: String,
     outcome: Outcome,
+    /// It is measured in every run, and not only where everything is varied.
+    is_of_every_run: bool,
 }
 
 impl Variation {
@@ -191,9 +195,6 @@ impl HoldsIn {
 
 /// A verdict is given if this part of the settings of each chosen value agree; else it depends on that value.
 const AGREED: f64 = 0.9;
-
-/// So many settings are named in a remark.
-const NAMED: usize = 3;
 
 /// One claim.
 #[derive(Clone, Debug, PartialEq)]
@@ -263,6 +264,7 @@ impl Claim {
             value,
             setting: setting.into(),
             outcome: Outcome::of(expected, got),
+            is_of_every_run: true,
         });
         self
     }
@@ -273,6 +275,7 @@ impl Claim {
             value,
             setting: setting.to_owned(),
             outcome: outcome.clone(),
+            is_of_every_run: false,
         });
     }
 
@@ -419,35 +422,6 @@ impl Claim {
         parts.join("; ")
     }
 
-    /// With which other values it holds where it does not hold here, or the other way round.
-    fn varied_in_words(&self) -> String {
-        let Some(here) = self.holds_here() else {
-            return String::new();
-        };
-        let turned = self.values().filter_map(|value| {
-            let of = self.variations.iter().filter(|one| one.value == value);
-            let turned: Vec<&Variation> = of.filter(|one| one.holds() != here).collect();
-            if turned.is_empty() {
-                return None;
-            }
-            let HoldsIn { holds, of } = self.with(value);
-            let named = turned.iter().take(NAMED);
-            let named =
-                named.map(|one| format!("{} ({})", one.setting, one.outcome.got_in_words()));
-            let named: Vec<String> = named.collect();
-            let more = match turned.len().saturating_sub(NAMED) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            let word = if here { "not with" } else { "with" };
-            let named = named.join(", ");
-            Some(format!(
-                "{value}: holds with {holds} of {of}, {word} {named}{more}"
-            ))
-        });
-        turned.collect::<Vec<_>>().join("; ")
-    }
-
     pub(super) fn json(&self) -> Value {
         let verdict = self.verdict();
         let (claimed, got, unit) = match &self.finding {
@@ -543,7 +517,10 @@ mod tests {
         assert_eq!(turned.json()["settings"], 2);
         let agreed = switches(9.0).varied("slice", "1 ms", nine, 9.0);
         assert_eq!(agreed.verdict(), ClaimVerdict::Reproduced);
-        assert_eq!(agreed.remark(), "counted");
+        assert_eq!(
+            agreed.remark(),
+            "slice: holds with 2 of 2, also with 1 ms (9); counted"
+        );
         let against = switches(8.0).varied("slice", "1 ms", nine, 7.0);
         assert_eq!(against.verdict(), ClaimVerdict::Contradicted);
         let many = (0..9).fold(switches(8.0), |claim, _| {

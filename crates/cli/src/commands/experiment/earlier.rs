@@ -56,7 +56,7 @@ impl EarlierParts {
         let is_it = |row: &&ClaimRow| row[0].split_once(": ").is_some_and(|(its, _)| its == id);
         let row = self.rows.iter().find(is_it)?;
         // What it depends on stands behind.
-        let verdict = row[5].split(" on `").next().unwrap_or_default();
+        let verdict = row[5].split("** on ").next().unwrap_or_default();
         let verdict = ClaimVerdict::named(verdict.trim_matches('*'))?;
         Some(ClaimResult {
             verdict,

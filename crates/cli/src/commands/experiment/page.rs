@@ -8,6 +8,7 @@ use measure::Machine;
 use measure::markdown::{boot_flags, date, table};
 
 use super::article::Experiment;
+use super::chosen::ChosenValue;
 use super::claim::{By, Claim, ClaimVerdict, HoldsIn};
 use super::earlier::{ClaimRow, EarlierParts, KEPT};
 use super::findings::Findings;
@@ -44,7 +45,7 @@ fn markdown(
     introduction(&mut out, experiment, effort);
     answer(&mut out, experiment, findings, earlier);
     out.push_str("## What is claimed, and whether it holds\n\n");
-    claims(&mut out, findings, earlier);
+    claims(&mut out, experiment, findings, earlier);
     chosen(&mut out, experiment, findings, effort);
     set_up(&mut out, experiment, effort, here);
     if !earlier.run.is_empty() {
@@ -141,8 +142,10 @@ fn measured(out: &mut String, name: &str, findings: &Findings) {
 }
 
 /// All claims with their verdicts.
-fn claims(out: &mut String, findings: &Findings, earlier: &EarlierParts) {
-    let mut rows: Vec<ClaimRow> = findings.claims.iter().map(row).collect();
+fn claims(out: &mut String, experiment: &Experiment, findings: &Findings, earlier: &EarlierParts) {
+    let values = experiment.values();
+    let of_claims = findings.claims.iter();
+    let mut rows: Vec<ClaimRow> = of_claims.map(|claim| row(claim, &values)).collect();
     rows.extend(earlier.rows.iter().cloned());
     rows.sort_by(|a, b| id_of(a).cmp(id_of(b)));
     let columns = [
@@ -158,9 +161,10 @@ fn claims(out: &mut String, findings: &Findings, earlier: &EarlierParts) {
     out.push_str(
         "\n*holds in*: of how many settings of what was only chosen, without values that change nothing of \
          it. Where an experiment repeats what is drawn, other settings repeat it a third as often, or as a \
-         quick run does. *reproduced* and *contradicted*: nine of ten settings of each chosen value agree; \
-         *depends*: those of one do not. *fitted*: a value of the machine was worked out from it; *given*: \
-         the scenario has it as an input.\n\n",
+         quick run does; so they are compared with a run of that size, and what they measured is less exact \
+         than what was *found*. *reproduced* and *contradicted*: nine of ten settings of each chosen value \
+         agree; *depends*: those of one do not. *fitted*: a value of the machine was worked out from it; \
+         *given*: the scenario has it as an input.\n\n",
     );
 }
 
@@ -201,7 +205,7 @@ fn chosen(out: &mut String, experiment: &Experiment, findings: &Findings, effort
         let (chosen, others) = ("as in the set-up", "as in the claims' rows");
         let why = "varied in every run";
         [
-            format!("`{name}`"),
+            in_page(name, &values),
             chosen.into(),
             others.into(),
             why.into(),
@@ -212,7 +216,7 @@ fn chosen(out: &mut String, experiment: &Experiment, findings: &Findings, effort
     if experiment.parts.iter().any(|part| part.seeds > 0) {
         let [moved, turned] = hanging(SEED);
         rows.push([
-            format!("`{SEED}`: of all that is drawn"),
+            format!("{}: of all that is drawn", in_page(SEED, &values)),
             effort.seed.to_string(),
             "the next ones".into(),
             "any is as good".into(),
@@ -229,7 +233,19 @@ fn chosen(out: &mut String, experiment: &Experiment, findings: &Findings, effort
         "that depend on it",
     ];
     table(out, &columns, &rows);
-    out.push('\n');
+    out.push_str(
+        "\n`--set NAME=NUMBER` takes a name in `this type`; `--seed` is an option of its own, and a name in \
+         *italics* cannot be set.\n\n",
+    );
+}
+
+/// The name of something that was chosen: as code where `--set` takes it.
+fn in_page(name: &str, values: &[&ChosenValue]) -> String {
+    match name {
+        SEED => "`--seed`".to_owned(),
+        _ if values.iter().any(|value| value.name == name) => format!("`{name}`"),
+        _ => format!("*{name}*"),
+    }
 }
 
 /// The names of what is varied without `--sensitivity`, too.
@@ -286,7 +302,7 @@ fn id_of(row: &ClaimRow) -> &str {
     row[0].split(':').next().unwrap_or_default()
 }
 
-fn row(claim: &Claim) -> ClaimRow {
+fn row(claim: &Claim, values: &[&ChosenValue]) -> ClaimRow {
     let holds_in = match (claim.verdict(), claim.holds_in()) {
         (ClaimVerdict::Beyond, _) => String::new(),
         (_, HoldsIn { holds, of }) => format!("{holds} of {of}"),
@@ -296,7 +312,7 @@ fn row(claim: &Claim) -> ClaimRow {
         (ClaimVerdict::Contradicted, By::Source) => "**contradicted**".to_owned(),
         (ClaimVerdict::Depends, _) => {
             let on = claim.values().filter(|value| claim.depends_on(value));
-            let on: Vec<String> = on.map(|value| format!("`{value}`")).collect();
+            let on: Vec<String> = on.map(|value| in_page(value, values)).collect();
             format!("**depends** on {}", on.join(", "))
         }
         (other, _) => other.name().to_owned(),
@@ -321,6 +337,32 @@ mod tests {
     use crate::commands::experiment::ALL;
     use crate::commands::experiment::claim::Expect;
     use crate::commands::experiment::findings::Table;
+
+    /// Goal: only a name that `--set` takes looks like one that can be typed. Method: a chosen value, the
+    /// seed, and what is varied in every run, in a verdict and in the table.
+    #[test]
+    fn a_name_that_cannot_be_set_looks_otherwise() {
+        let values = ALL[3].values();
+        assert_eq!(in_page(values[0].name, &values), "`switch`");
+        assert_eq!(in_page(SEED, &values), "`--seed`");
+        let expected = Expect::Exactly(9.0);
+        let claim = |value| {
+            let claim = Claim::source("003-t", "so", "there").is(expected, 9.0, "");
+            claim.varied(value, "another", expected, 8.0)
+        };
+        assert_eq!(
+            row(&claim("sharing"), &values)[5],
+            "**depends** on *sharing*"
+        );
+        let findings = Findings {
+            claims: vec![claim("sharing")],
+            ..Findings::default()
+        };
+        let mut out = String::new();
+        chosen(&mut out, ALL[3], &findings, &Effort::quick(1));
+        assert!(out.contains("| *sharing* | as in the set-up |"), "{out}");
+        assert!(out.contains("| `--seed`: of all"), "{out}");
+    }
 
     /// Goal: a page tells what was run where, what came of it, and how to run it again, and a lesson only if
     /// this run bears it out. Method: made-up findings of an experiment, simulated and real.
