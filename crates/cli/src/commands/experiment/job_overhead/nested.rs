@@ -83,7 +83,7 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
     let columns = [
         "a job takes",
         "job system",
-        "a frame, us",
+        "a frame, µs",
         "times as fast as one thread",
         "cache lines moved, a job",
     ];

@@ -246,14 +246,14 @@ fn claims_of_the_first_chart(trials: &ScalingTrials) -> Vec<Claim> {
     let little = Expect::Between(0.8, 1.3);
     let third = Claim::source(
         "001-c",
-        "Pieces of 1 us, 31 workers: almost no improvement",
+        "Pieces of 1 µs, 31 workers: almost no improvement",
         "Compare-and-swap overhead, below the first chart",
     );
     let third = third.is(little, old(1_000, ALL_CPUS), TIMES);
     vec![
         Claim::source(
             "001-a",
-            "Pieces of 0.5 us, 20 workers: as fast as without a job system",
+            "Pieces of 0.5 µs, 20 workers: as fast as without a job system",
             "Compare-and-swap overhead, below the first chart",
         )
         .is(Expect::Between(0.8, 1.25), old(500, 20), TIMES)
@@ -285,7 +285,7 @@ fn claims_of_other_versions_and_sizes(trials: &ScalingTrials, large: u64) -> Vec
             "Compare-and-swap overhead, above the first chart",
         )
         .is(Expect::LessThan(peak), old(500, ALL_CPUS), TIMES)
-        .note("pieces of 0.5 us: all cores against the best number of workers"),
+        .note("pieces of 0.5 µs: all cores against the best number of workers"),
         Claim::source(
             "001-f",
             "Larger jobs hide this overhead",
@@ -331,7 +331,7 @@ fn better_than_none(trials: &ScalingTrials) -> Claim {
         few_or_more.filter(|(trial, _)| trial.workers > 0 && trial.workers <= ALL_CPUS);
     Claim::ours(
         "001-j",
-        "With workers Paceline is faster than without any, even with pieces of 0.5 us",
+        "With workers Paceline is faster than without any, even with pieces of 0.5 µs",
     )
     .is(
         Expect::MoreThan(1.0),

@@ -123,7 +123,7 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
         file: "wake-up",
         title: "From the call that schedules a job to the worker that has run it".into(),
         picture: PlotShape::Lanes {
-            unit: "us",
+            unit: "µs",
             lanes,
             marks: Vec::new(),
         },

@@ -233,7 +233,7 @@ fn slices_shrink(few: &MetHere, many: &MetHere) -> Option<Claim> {
     let claim = claim.is(
         Expect::LessThan(few_turn * CLEARLY),
         many_turn,
-        "us, a computing thread at a time",
+        "µs, a computing thread at a time",
     );
     let claim = claim.or_else("a turn ends at a tick of the kernel, however short its slice is");
     let note = format!(
@@ -254,7 +254,7 @@ fn of_the_change(alone: Times, few: &MetHere, crowds: &[MetHere]) -> Vec<Claim> 
         .is(
             Expect::LessThan(turn * CLEARLY),
             pretended,
-            "us, the turn of such a task",
+            "µs, the turn of such a task",
         )
         .note("against a turn of a thread that computes; less by a twentieth")
         .simulated_as(FORCED)

@@ -170,10 +170,10 @@ fn table(met: &AllMet, seeds: usize) -> Table {
     let columns = [
         "policy",
         "time between ticks",
-        "a task waits for a CPU, each time, us",
-        "a compiler's turn, us",
+        "a task waits for a CPU, each time, µs",
+        "a compiler's turn, µs",
         "its deviation, of the mean",
-        "the pretender's turn, us",
+        "the pretender's turn, µs",
         "audio waits for another's slice, of 100",
     ];
     let title = format!("With a task that is wrongly taken for interactive, {seeds} seeds");
@@ -227,7 +227,7 @@ fn claims(met: &AllMet) -> [Claim; 4] {
             met.less([((before, tick), of), ((MERGED, tick), of)])
         })
         .note("standard deviation of the turns that others end; less by two standard errors"),
-        by_tick(forced, "us, the turn of such a task", |tick| {
+        by_tick(forced, "µs, the turn of such a task", |tick| {
             let of = (MERGED, tick);
             met.less([(of, |met| met.compiler), (of, |met| met.pretender)])
         })

@@ -14,7 +14,7 @@ pub(super) fn show(games: &Games, seeds: usize, findings: &mut Findings) {
         "standard error",
         "lowest of a seed",
         "audio missed, of 1000",
-        "audio waits for a CPU, us",
+        "audio waits for a CPU, µs",
         "switches of the build a second",
         "build's share of all CPUs",
     ];
@@ -59,8 +59,8 @@ pub(super) fn show_ticks(games: &Games, findings: &mut Findings) {
         "frames a second",
         "standard error",
         "audio missed, of 1000",
-        "audio waits for a CPU, us",
-        "a compiler runs at a time, us",
+        "audio waits for a CPU, µs",
+        "a compiler runs at a time, µs",
     ];
     let mut table = Table::new(
         "The code before the change and with it, by the kernel's tick",
