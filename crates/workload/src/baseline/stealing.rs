@@ -14,6 +14,8 @@
 //!   if they are fewer; each block is one entry. Read otherwise, each piece is one.
 //! - Queues are of the kind of 2017.3's ([`Ring`]), oldest first for owner and thieves ("dequeue").
 //! - A thief asks the queues in order, from its own on.
+//! - While a worker sleeps, a thread that has taken a block looks at all queues for another one before it
+//!   wakes that worker. To look at its own alone would cost less, and wake no worker for what lies elsewhere.
 //! - `ShouldSleep` is always true; sleeping workers are in the word in [`Semaphore`], which only threads that
 //!   fall asleep or wake others write. A wake-up is passed on as there.
 //!

@@ -235,7 +235,10 @@ fn claims(trials: &ScalingTrials, large: u64) -> Vec<Claim> {
             "Copies and safety checks of the C# layer cost time, less since 2021.2",
             "C# Job API overhead",
         )
-        .beyond("another layer, above the scheduler and not part of its description"),
+        .beyond(
+            "another layer, above the scheduler and not part of its description; what Paceline's own checks \
+             cost `paceline-bench safety` measures",
+        ),
     );
     claims
 }
