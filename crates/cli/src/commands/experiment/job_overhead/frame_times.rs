@@ -22,6 +22,15 @@ pub(super) struct Lead {
     pub(super) errors: f64,
 }
 
+/// Numbers of workers and lengths of pieces, as a row names them; nothing if there are none.
+pub(super) fn cells_in_words(cells: impl Iterator<Item = (Nanos, usize)>) -> Option<String> {
+    let cells: Vec<String> = cells
+        .map(|(piece, workers)| format!("{workers} and {piece}"))
+        .collect();
+    let named = format!("with these workers and pieces: {}", cells.join(", "));
+    (!cells.is_empty()).then_some(named)
+}
+
 impl FrameTimes {
     pub(super) fn add(&mut self, trial: ScalingTrial, times: &[f64]) {
         self.0

@@ -3,7 +3,7 @@
 use console::Failure;
 use event::Nanos;
 
-use super::frame_times::{CLEARLY, FrameTimes};
+use super::frame_times::{CLEARLY, FrameTimes, cells_in_words};
 use super::scaling::{NEW, ScalingTrial};
 use super::subject::{SystemUnderTest, reading};
 use crate::commands::experiment::claim::{Claim, Expect, short};
@@ -157,19 +157,9 @@ fn no_slower_here(here: &FrameTimes) -> Claim {
         .iter()
         .map(|lead| lead.errors)
         .fold(f64::MAX, f64::min);
-    let named = |is: fn(f64) -> bool| {
-        let some = leads.iter().filter(|lead| is(lead.errors));
-        let some: Vec<String> = some
-            .map(|lead| format!("{} and {}", lead.workers, lead.piece))
-            .collect();
-        some
-    };
-    let slower = named(|errors| errors < -CLEARLY);
-    let faster = named(|errors| errors > CLEARLY);
-    let slower = match slower.as_slice() {
-        [] => "slower nowhere".to_owned(),
-        some => format!("slower with these workers and pieces: {}", some.join(", ")),
-    };
+    let slower = leads.iter().filter(|lead| lead.errors < -CLEARLY);
+    let slower = cells_in_words(slower.map(|lead| (lead.piece, lead.workers)));
+    let faster = leads.iter().filter(|lead| lead.errors > CLEARLY).count();
     Claim::ours(
         "001-za",
         "On this machine Paceline is nowhere slower than 2022.2, with any workers and pieces",
@@ -180,9 +170,9 @@ fn no_slower_here(here: &FrameTimes) -> Claim {
         "standard errors faster than 2022.2, the least of all",
     )
     .note(format!(
-        "by {} standard errors {slower}; faster in {} of {}",
+        "by {} standard errors slower {}; faster in {faster} of {}",
         short(CLEARLY),
-        faster.len(),
+        slower.as_deref().unwrap_or("nowhere"),
         leads.len()
     ))
 }

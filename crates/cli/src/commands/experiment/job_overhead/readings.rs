@@ -5,6 +5,7 @@ use event::Nanos;
 use measure::Spread;
 use workload::baseline::{BaselineReading, JobsBySystem};
 
+use super::frame_times::{CLEARLY, cells_in_words};
 use super::scaling::{ALL_CPUS, CHAINED, NEW, OLD, ScalingTrial};
 use super::subject::{INSTRUCTIONS, LINES, MACHINE, SystemUnderTest};
 use crate::commands::experiment::chosen::ChosenValue;
@@ -159,7 +160,7 @@ fn newer_is_faster(rows: &[ReadRow], graphs: usize) -> Claim {
         let of = rows.iter().filter(|row| row.piece == piece);
         let is_faster = |row: &&ReadRow| {
             let (mean, error) = row.against(new, old);
-            mean - 2.0 * error > 1.0
+            mean - CLEARLY * error > 1.0
         };
         of.clone().filter(is_faster).count() as f64 / of.count() as f64
     };
@@ -198,7 +199,7 @@ fn newer_is_faster(rows: &[ReadRow], graphs: usize) -> Claim {
     });
     let slower = rows.iter().filter(|row| {
         let (mean, error) = row.against(BLOCKS, AT_ONCE);
-        mean + 2.0 * error < 1.0
+        mean + CLEARLY * error < 1.0
     });
     claim.note(format!(
         "pieces of {shortest}, {graphs} graphs; slower, by as much, in {} of all {} cases; the charts are \
@@ -210,7 +211,7 @@ fn newer_is_faster(rows: &[ReadRow], graphs: usize) -> Claim {
 
 /// Paceline against both readings of 2022.2, and where it is slower.
 fn no_slower(rows: &[ReadRow], graphs: usize) -> Claim {
-    const LEAST: Expect = Expect::AtLeast(-2.0);
+    const LEAST: Expect = Expect::AtLeast(-CLEARLY);
     let ratios = |place| rows.iter().map(move |row| row.paceline_against(place));
     let least = |place| {
         let errors = ratios(place).map(|(mean, error)| (mean - 1.0) / error.max(f64::MIN_POSITIVE));
@@ -221,15 +222,10 @@ fn no_slower(rows: &[ReadRow], graphs: usize) -> Claim {
         .fold(f64::MAX, f64::min);
     let slower = rows.iter().filter(|row| {
         let (mean, error) = row.paceline_against(BLOCKS);
-        mean + 2.0 * error < 1.0
+        mean + CLEARLY * error < 1.0
     });
-    let slower: Vec<String> = slower
-        .map(|row| format!("{} and {}", row.workers, row.piece))
-        .collect();
-    let slower = match slower.as_slice() {
-        [] => "nowhere".to_owned(),
-        some => format!("with these workers and pieces: {}", some.join(", ")),
-    };
+    let slower = cells_in_words(slower.map(|row| (row.piece, row.workers)));
+    let slower = slower.as_deref().unwrap_or("nowhere");
     Claim::ours(
         "001-ia",
         "Over all graphs Paceline is nowhere slower than 2022.2, with any workers and pieces",

@@ -82,10 +82,7 @@ impl Game {
             decided: ran.report.decisions.and_then(Decided::of),
         }
     }
-}
 
-/// Means over all games with a setting are asked for one number of a game at a time.
-impl Game {
     /// The slice that a process gave, in microseconds; of a policy without one there is none.
     fn slice(&self) -> f64 {
         self.decided.map_or(f64::NAN, |decided| decided.slice)
