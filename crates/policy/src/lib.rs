@@ -38,4 +38,4 @@ pub use class::{Class, Dequeue, Enqueue, Idleness};
 pub use cpus::{Cpus, Mask, PACKS_AFTER, Placement, place};
 pub use decisions::Decisions;
 pub use event::{Cpu, Task};
-pub use named::{CATALOGUE, Entry, Setting, named};
+pub use named::{CATALOGUE, Entry, FAMILIES, Family, Setting, about, named};

@@ -161,59 +161,113 @@ fn rules(name: &'static str, setting: Setting) -> Rules {
     }
 }
 
-/// A rule of source 004 with a slice of its own, of N microseconds: `virtual-slice-N` and `rustland-pre333-N`
-/// have it for their least slice, `uniform-slice-N` for all.
-fn sliced(name: &str, setting: Setting) -> Option<Box<dyn Class>> {
-    let (rule, micros) = name.rsplit_once('-')?;
-    let micros = micros
-        .parse()
-        .ok()
-        .filter(|micros| (1..=1_000_000).contains(micros))?;
-    let slice = Nanos::from_micros(micros);
-    let mut promises = Promises::default();
-    let bursts = match rule {
-        "virtual-slice" => {
-            promises.unit = slice;
-            virtual_slice(promises)
-        }
-        "uniform-slice" => {
-            promises.uniform = slice;
-            uniform_slice(promises)
-        }
-        "rustland-pre333" => {
+/// Policies that differ by a number.
+#[derive(Clone, Copy, Debug)]
+pub struct Family {
+    /// Their names: the number is in the place of the N at the end.
+    pub name: &'static str,
+    /// Their model, in a line.
+    pub about: &'static str,
+    /// The largest number. The least is 1.
+    pub most: u64,
+    make: fn(u64, Setting) -> Box<dyn Class>,
+}
+
+/// The longest slice that a name can have, in microseconds.
+const SLICE_MAX: u64 = 1_000_000;
+
+/// All families.
+pub const FAMILIES: &[Family] = &[
+    Family {
+        name: "rustland-pre333-N",
+        about: "rustland-pre333 with slices of at least N microseconds; from 5000 on none shrinks",
+        most: SLICE_MAX,
+        make: |micros, setting| {
             let with_least = |constants| {
                 pre333(Constants {
-                    slice_min: slice,
+                    slice_min: Nanos::from_micros(micros),
                     ..constants
                 })
             };
-            return Some(scx(with_least, setting));
-        }
-        _ => return None,
-    };
-    Some(Box::new(Ext::new(bursts, Model::ideal())))
+            scx(with_least, setting)
+        },
+    },
+    Family {
+        name: "virtual-slice-N",
+        about: "virtual-slice with slices of at least N microseconds",
+        most: SLICE_MAX,
+        make: |micros, _| {
+            let unit = Nanos::from_micros(micros);
+            let promises = Promises {
+                unit,
+                ..Promises::default()
+            };
+            Box::new(Ext::new(virtual_slice(promises), Model::ideal()))
+        },
+    },
+    Family {
+        name: "uniform-slice-N",
+        about: "uniform-slice with slices of N microseconds",
+        most: SLICE_MAX,
+        make: |micros, _| {
+            let uniform = Nanos::from_micros(micros);
+            let promises = Promises {
+                uniform,
+                ..Promises::default()
+            };
+            Box::new(Ext::new(uniform_slice(promises), Model::ideal()))
+        },
+    },
+    Family {
+        name: "pct-N",
+        about: "random priorities that change so often: for errors of depth N",
+        most: 99,
+        make: |depth, setting| {
+            let depth = depth as u32;
+            Box::new(Explore::new(Order::Pct { depth }, setting.seed))
+        },
+    },
+];
+
+impl Family {
+    /// The family of the policy of this name, and the number in it.
+    fn of(name: &str) -> Option<(&'static Family, u64)> {
+        FAMILIES.iter().find_map(|family| {
+            let number = name.strip_prefix(family.name.trim_end_matches('N'))?;
+            let number = number.parse().ok()?;
+            (1..=family.most)
+                .contains(&number)
+                .then_some((family, number))
+        })
+    }
 }
 
-/// The policy of this name, if there is one: one of the [`CATALOGUE`]; `pct-N` with N from 1 to 99; or
-/// `uniform-slice-N` with slices of N microseconds, up to a second, and `virtual-slice-N` and
-/// `rustland-pre333-N` with slices of at least that.
+/// The policy of this name, if there is one: one of the [`CATALOGUE`], or of the [`FAMILIES`].
 ///
 /// ```
 /// use event::Nanos;
 /// let setting = paceline_policy::Setting { cpus: 2, tick: Nanos::from_millis(4), seed: 1 };
 /// assert_eq!(paceline_policy::named("random", setting).unwrap().name(), "random");
+/// assert!(paceline_policy::named("uniform-slice-500", setting).is_some());
 /// assert!(paceline_policy::named("lottery", setting).is_none());
 /// ```
 pub fn named(name: &str, setting: Setting) -> Option<Box<dyn Class>> {
-    let depth = name
-        .strip_prefix("pct-")
-        .and_then(|depth| depth.parse().ok());
-    if let Some(depth @ 1..=99) = depth {
-        return Some(Box::new(Explore::new(Order::Pct { depth }, setting.seed)));
-    }
     match CATALOGUE.iter().find(|entry| entry.name == name) {
         Some(entry) => Some((entry.make)(setting)),
-        None => sliced(name, setting),
+        None => Family::of(name).map(|(family, number)| (family.make)(number, setting)),
+    }
+}
+
+/// What the policy of this name models, in a line, if there is one.
+///
+/// ```
+/// assert!(paceline_policy::about("pct-7").unwrap().contains("random"));
+/// assert!(paceline_policy::about("pct-0").is_none());
+/// ```
+pub fn about(name: &str) -> Option<&'static str> {
+    match CATALOGUE.iter().find(|entry| entry.name == name) {
+        Some(entry) => Some(entry.about),
+        None => Family::of(name).map(|(family, _)| family.about),
     }
 }
 
