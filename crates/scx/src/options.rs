@@ -79,8 +79,8 @@ impl Options {
             Policy::RustlandPre333 => Box::new(rustland::pre333(constants)),
             Policy::Rustland333 => Box::new(rustland::merged(constants)),
             Policy::Waitfor => {
-                let usual = Nanos(slice.0 * 2);
-                let credit = self.credit.map_or(usual, Nanos::from_micros);
+                let usual = WaitForConstants::of_slice(slice);
+                let credit = self.credit.map_or(usual.credit, Nanos::from_micros);
                 Box::new(WaitFor::new(WaitForConstants { slice, credit }))
             }
         }

@@ -153,11 +153,7 @@ fn simulated(name: &str) -> String {
 }
 
 fn waitfor() -> Box<dyn Ops> {
-    let slice = Nanos::from_millis(3);
-    Box::new(WaitFor::new(WaitForConstants {
-        slice,
-        credit: slice,
-    }))
+    Box::new(WaitFor::new(WaitForConstants::default()))
 }
 
 /// Goal: messages of the simulated kernel lead to the same decisions through the real one's adapter. Method:

@@ -174,14 +174,18 @@ impl Kernel for Listener<'_> {
     }
 }
 
+/// Numbers, or that there are none; as [`Words::list`] reads them.
+fn listed(numbers: impl Iterator<Item = u32>) -> String {
+    let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
+    if numbers.is_empty() {
+        return "-".to_owned();
+    }
+    numbers.join(",")
+}
+
 impl Display for RoundRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let idle: Vec<String> = self.idle.iter().map(|cpu| cpu.0.to_string()).collect();
-        let idle = if idle.is_empty() {
-            "-".to_owned()
-        } else {
-            idle.join(",")
-        };
+        let idle = listed(self.idle.iter().map(|cpu| cpu.0));
         let (now, online, running, wanted) = (self.now.0, self.online, self.running, self.wanted);
         writeln!(
             f,
@@ -199,8 +203,8 @@ impl Display for RoundRecord {
             writeln!(f, "vtime {} count {}", it.vtime, it.enq_cnt)?;
         }
         for (waiter, others) in &self.waits {
-            let others: Vec<String> = others.iter().map(|task| task.0.to_string()).collect();
-            writeln!(f, "wait {} for {}", waiter.0, others.join(","))?;
+            let others = listed(others.iter().map(|task| task.0));
+            writeln!(f, "wait {} for {others}", waiter.0)?;
         }
         for it in &self.dispatches {
             let cpu = it.cpu.map_or("-".to_owned(), |cpu| cpu.0.to_string());
@@ -238,10 +242,7 @@ fn read_line(words: &Words<'_>, rounds: &mut Vec<RoundRecord>) -> Option<()> {
             online: words.small("online")?,
             running: words.small("running")?,
             wanted: words.small("wanted")?,
-            idle: match words.after("idle")? {
-                "-" => Vec::new(),
-                list => words.list(list)?.into_iter().map(Cpu).collect(),
-            },
+            idle: words.list("idle")?.into_iter().map(Cpu).collect(),
             ..RoundRecord::default()
         });
         return Some(());
@@ -261,7 +262,7 @@ fn read_line(words: &Words<'_>, rounds: &mut Vec<RoundRecord>) -> Option<()> {
             enq_cnt: words.number("count")?,
         }),
         "wait" => {
-            let others = words.list(words.after("for")?)?;
+            let others = words.list("for")?;
             let others = others.into_iter().map(Task).collect();
             round.waits.push((Task(words.small("wait")?), others));
         }
@@ -299,8 +300,13 @@ impl<'a> Words<'a> {
         T::try_from(self.number(name)?).ok()
     }
 
-    fn list(&self, text: &str) -> Option<Vec<u32>> {
-        let words = text.split(',').filter(|word| !word.is_empty());
+    /// Numbers with commas between them, or a dash for none.
+    fn list(&self, name: &str) -> Option<Vec<u32>> {
+        let text = self.after(name)?;
+        if text == "-" {
+            return Some(Vec::new());
+        }
+        let words = text.split(',');
         words.map(|word| word.parse().ok()).collect()
     }
 }

@@ -61,12 +61,9 @@ fn compare(found: &str, kept: &str, name: &str) {
 /// decisions crate `scx` repeats, in the same scene, against the files.
 #[test]
 fn records_are_those_of_the_simulated_kernel() {
-    let slice = ms(3);
-    let waitfor = WaitFor::new(WaitForConstants {
-        slice,
-        credit: slice,
-    });
-    let found = record(waitfor, Model::kicking(slice, ms(4)));
+    let constants = WaitForConstants::default();
+    let model = Model::kicking(constants.slice, ms(4));
+    let found = record(WaitFor::new(constants), model);
     assert!(found.contains("wait 0 for 1"), "{found}");
     compare(&found, include_str!("waitfor.txt"), "waitfor.txt");
 
@@ -78,6 +75,17 @@ fn records_are_those_of_the_simulated_kernel() {
     let found = record(rustland::pre333(constants), model);
     let kept = include_str!("rustland-pre333.txt");
     compare(&found, kept, "rustland-pre333.txt");
+}
+
+/// Goal: a wait for threads of which none is known is read as it was written. Method: a round with such a
+/// wait, as a real kernel had it, and one with two.
+#[test]
+fn a_wait_for_threads_that_are_not_known_is_read() {
+    let round = RoundRecord {
+        waits: vec![(Task(3), Vec::new()), (Task(4), vec![Task(5), Task(6)])],
+        ..RoundRecord::default()
+    };
+    assert_eq!(read_rounds(&round.to_string()), Ok(vec![round]));
 }
 
 /// Goal: a line that is no record is refused by its number. Method: lines of each kind with a fault.

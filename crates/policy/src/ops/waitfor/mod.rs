@@ -10,20 +10,23 @@
 //! - *Virtual time.* Each task has an account: the CPU time that it has used, times 100 by its weight. The
 //!   task with the least account goes first, the lower number among equals. A task that slept comes back at
 //!   most one [credit](WaitForConstants::credit) behind the *floor*. The floor is the largest account that a
-//!   turn was ever given for. A new task begins at the floor.
+//!   turn was ever given for. A new task begins at the floor. The message of a task's last turn comes when it
+//!   wakes up, so what it saved up is counted as if the turn had been paid for before it slept.
 //! - *Funding.* A task that waits funds what it waits for, and what that waits for in turn. A ready task's
 //!   turn comes with its own account or with the least one that funds it, whichever is less. A task whose own
 //!   account is below the floor pays for itself; else the account that brought it forward pays.
 //! - *Dependency first.* A ready task that states a wait for another ready one comes after it. It would only
-//!   look in vain.
+//!   look in vain. This is for those that wait busily, and those that are about to sleep: the wait of a task
+//!   that was woken up is over, though its program could not take the statement back yet.
 //! - *Place.* A task that is waited for gets the fastest idle CPU; another one stays near where it was.
 //! - *Batch.* A round dispatches a task for each CPU that has nothing to run, and no more. A task that is
 //!   dispatched early can be neither funded nor overtaken.
 //!
-//! A false statement gains no CPU time beyond the program's own share, because each turn is paid for: a false
-//! waiter gives its own share away. An account owes for a turn from the moment at which the turn is given, as
-//! much as the task's turns usually take, until the turn is paid. So one account does not fill the machine. A
-//! turn of which the process hears nothing for two slices is paid as estimated.
+//! A false statement gains no CPU time beyond the program's own share, because each turn is paid for: a
+//! false waiter gives its own share away. An account owes for a turn from the moment at which the turn is
+//! given, as much as the task's turns usually take, until the turn is paid. So one account does not fill the
+//! machine. A turn of which the process hears nothing for two slices is paid as estimated, and the rest when
+//! it hears of it.
 //!
 //! Bounds: a round follows at most [`STEPS_MAX`] statements; circles end where they come back.
 //!
@@ -54,17 +57,24 @@ pub struct WaitForConstants {
     /// How long a task runs at a time. Default: 3 ms, the base slice of Linux's fair class on eight CPUs or
     /// more.
     pub slice: Nanos,
-    /// How far behind the floor a sleeper comes back at most, and a waiter funds others. Default: a slice.
-    /// Linux's fair class has two slices, or a tick where that is more.
+    /// How far behind the floor a sleeper comes back at most, and a waiter funds others. Default: two slices,
+    /// as Linux's fair class has it; there it is a tick where that is more.
     pub credit: Nanos,
+}
+
+impl WaitForConstants {
+    /// With this slice, and the credit that is usual with it.
+    pub const fn of_slice(slice: Nanos) -> WaitForConstants {
+        WaitForConstants {
+            slice,
+            credit: Nanos(slice.0 * 2),
+        }
+    }
 }
 
 impl Default for WaitForConstants {
     fn default() -> WaitForConstants {
-        WaitForConstants {
-            slice: Nanos::from_millis(3),
-            credit: Nanos::from_millis(3),
-        }
+        WaitForConstants::of_slice(Nanos::from_millis(3))
     }
 }
 
@@ -96,6 +106,8 @@ struct Account {
     owed: Nanos,
     /// The turn that it was given on another one's account.
     funded: Option<Turn>,
+    /// How far the floor has pushed it since its task's last turn, which is not paid yet.
+    pushed: Nanos,
     is_new: bool,
 }
 
@@ -106,6 +118,8 @@ struct Turn {
     /// How long it will take, as far as is known.
     estimate: Nanos,
     number: u64,
+    /// The payer has paid the estimate.
+    is_paid: bool,
 }
 
 impl Default for Account {
@@ -117,6 +131,7 @@ impl Default for Account {
             typical: None,
             owed: Nanos::ZERO,
             funded: None,
+            pushed: Nanos::ZERO,
             is_new: true,
         }
     }
@@ -132,6 +147,13 @@ impl Account {
     /// What it counts with when it funds others.
     fn with_debts(&self) -> Nanos {
         self.vtime + self.scaled(self.owed)
+    }
+
+    /// Its task sleeps, or slept: what lies behind this is lost, debts being as good as paid.
+    fn push(&mut self, least: Nanos) {
+        let before = self.vtime;
+        self.vtime = before.max(least - self.scaled(self.owed));
+        self.pushed += self.vtime - before;
     }
 
     /// A turn took this long.
@@ -183,7 +205,7 @@ impl WaitFor {
         let account = self.account(queued.task);
         account.weight = queued.weight;
         account.learn(used);
-        let from = match (account.is_new, queued.woken) {
+        let from = match (account.is_new, has_slept(&queued)) {
             (true, _) => floor,
             (false, true) => least,
             (false, false) => Nanos::ZERO,
@@ -191,42 +213,62 @@ impl WaitFor {
         account.is_new = false;
         self.settle(queued.task, used);
         let account = self.account(queued.task);
-        account.vtime = account.vtime.max(from);
+        account.push(from);
+        account.pushed = Nanos::ZERO;
         account.message = Some(queued);
         let vtime = account.vtime;
         self.pool.insert((vtime, queued.task));
     }
 
     /// The task's last turn is paid: it took this long.
+    ///
+    /// The message comes when the task wakes up, and the turn was before it slept: what its account was
+    /// pushed since would have been less by the turn.
     fn settle(&mut self, task: Task, used: Nanos) {
-        let Some(turn) = self.account(task).funded.take() else {
-            return self.charge(task, used);
+        let account = self.account(task);
+        let Some(turn) = account.funded.take() else {
+            let (price, pushed) = (account.scaled(used), account.pushed);
+            return self.charge(task, Nanos::ZERO, price - pushed);
         };
         let payer = self.account(turn.payer);
+        let price = payer.scaled(used);
+        let estimate = payer.scaled(turn.estimate);
+        if turn.is_paid {
+            return self.charge(turn.payer, estimate, price);
+        }
         payer.owed = payer.owed - turn.estimate;
-        self.charge(turn.payer, used);
+        self.charge(turn.payer, Nanos::ZERO, price);
     }
 
-    /// Turns of which nothing has been heard for long are paid as estimated.
+    /// Turns of which nothing has been heard for long are paid as estimated, until their messages come.
     fn settle_old_turns(&mut self, now: Nanos) {
         while let Some(&(due, task, number)) = self.turns.front() {
             if due > now {
                 return;
             }
             self.turns.pop_front();
-            if let Some(turn) = self.account(task).funded
-                && turn.number == number
-            {
-                self.settle(task, turn.estimate);
+            let Some(turn) = &mut self.account(task).funded else {
+                continue;
+            };
+            if turn.number == number {
+                turn.is_paid = true;
+                let Turn {
+                    payer, estimate, ..
+                } = *turn;
+                let account = self.account(payer);
+                account.owed = account.owed - estimate;
+                let price = account.scaled(estimate);
+                self.charge(payer, Nanos::ZERO, price);
             }
         }
     }
 
-    /// The account pays for this much CPU time. Its task keeps its place in the pool, if it is there.
-    fn charge(&mut self, payer: Task, used: Nanos) {
+    /// The account pays this price, in its own units, of which it has paid a part before. Its task keeps its
+    /// place in the pool, if it is there.
+    fn charge(&mut self, payer: Task, paid: Nanos, price: Nanos) {
         let account = self.account(payer);
         let before = account.vtime;
-        account.vtime = before + account.scaled(used);
+        account.vtime = before + price - paid;
         let after = account.vtime;
         if account.message.is_some() {
             self.pool.remove(&(before, payer));
@@ -241,8 +283,19 @@ impl WaitFor {
 
     /// Works out what the waiting tasks fund at this moment.
     fn fund(&mut self, kernel: &mut dyn Kernel) {
-        self.funding.begin();
-        kernel.waits(&mut |waiter, others| self.funding.note(waiter, others));
+        let Self {
+            funding, accounts, ..
+        } = self;
+        let is_over = |waiter: Task| {
+            let message = accounts.get(waiter.index()).and_then(|it| it.message);
+            message.is_some_and(|queued| queued.woken)
+        };
+        funding.begin();
+        kernel.waits(&mut |waiter, others| {
+            if !is_over(waiter) {
+                funding.note(waiter, others);
+            }
+        });
         if self.funding.is_empty() {
             return;
         }
@@ -251,7 +304,7 @@ impl WaitFor {
             let account = self.account(waiter);
             // What it did not use while it slept is lost to it, as to a task that wakes up.
             if account.message.is_none() {
-                account.vtime = account.vtime.max(least);
+                account.push(least);
             }
         }
         let Self { accounts, .. } = self;
@@ -321,11 +374,18 @@ impl WaitFor {
             payer,
             estimate,
             number,
+            is_paid: false,
         });
         let payer = self.account(payer);
         payer.owed += estimate;
         self.turns.push_back((now + slice + slice, task, number));
     }
+}
+
+/// Whether the task has slept since its last turn but one. One that wakes up on an idle CPU is no message
+/// until its slice is over, and has not run longer since it slept than in this turn.
+fn has_slept(queued: &Queued) -> bool {
+    queued.woken || queued.exec_runtime <= queued.stop - queued.start
 }
 
 /// An idle CPU: the fastest one for a task that is waited for, else the one near its home.
