@@ -96,7 +96,7 @@ const FOUND: &[(&Experiment, &[(&str, ClaimVerdict)])] = {
                 ("004-u", Depends),
             ],
         ),
-        (&wait_for::EXPERIMENT, &[("w-e", Contradicted)]),
+        (&wait_for::EXPERIMENT, &[]),
     ]
 };
 

@@ -5,6 +5,7 @@ use measure::Times;
 use sim::scenario::Ran;
 
 use super::Setup;
+use crate::commands::experiment::claim::short;
 use crate::commands::experiment::findings::Table;
 use crate::commands::experiment::lab::{self, Effort};
 use crate::commands::experiment::virtual_slice::game_and_build;
@@ -40,6 +41,9 @@ impl ToldGame {
         }
     }
 }
+
+/// A game with so many frames a second misses none, or less than one of a hundred.
+const ALL_BUT_A_FEW: f64 = 0.99 * 60.0;
 
 const MACHINES: [&str; 4] = ["ryzen-5800x", "core-i9-12900k", "galaxy-s22-exynos", "vm-2"];
 
@@ -105,14 +109,57 @@ impl ToldGames {
         table
     }
 
+    fn of(&self, machine: &str, setup: Setup) -> Option<&ToldGame> {
+        let mut all = self.0.iter();
+        let found = all.find(|(its, other, _)| (*its, *other) == (machine, setup));
+        found.map(|(_, _, game)| game)
+    }
+
+    /// A measure's ratio under two setups.
+    fn ratio(&self, machine: &str, of: Setup, to: Setup, what: fn(&ToldGame) -> f64) -> f64 {
+        let value = |setup| self.of(machine, setup).map_or(f64::NAN, what);
+        value(of) / value(to)
+    }
+
     /// The least ratio of a measure under two setups, over the machines.
     pub(super) fn least(&self, of: Setup, to: Setup, what: fn(&ToldGame) -> f64) -> f64 {
-        let value = |machine: &str, setup: Setup| {
-            let mut all = self.0.iter();
-            let found = all.find(|(its, other, _)| (*its, *other) == (machine, setup));
-            found.map_or(f64::NAN, |(_, _, game)| what(game))
-        };
-        let ratios = MACHINES.map(|machine| value(machine, of) / value(machine, to));
+        let ratios = MACHINES.map(|machine| self.ratio(machine, of, to, what));
         ratios.into_iter().fold(f64::MAX, f64::min)
+    }
+
+    /// Whether the game misses frames there. It can have no more than all.
+    fn misses(&self, machine: &str, setup: Setup) -> bool {
+        let game = self.of(machine, setup);
+        game.is_some_and(|game| game.frames_a_second < ALL_BUT_A_FEW)
+    }
+
+    /// The least ratio of frames under two setups, over the machines on which the second misses some; no
+    /// number if there is none.
+    pub(super) fn least_gain(&self, of: Setup, to: Setup) -> f64 {
+        let machines = MACHINES.iter();
+        let ratios = machines
+            .filter(|machine| self.misses(machine, to))
+            .map(|machine| self.ratio(machine, of, to, |game| game.frames_a_second));
+        ratios.fold(f64::NAN, f64::min)
+    }
+
+    /// The frames under both setups on the other machines.
+    pub(super) fn without_loss(&self, of: Setup, to: Setup) -> String {
+        let frames = |machine, setup| {
+            let game = self.of(machine, setup);
+            short(game.map_or(f64::NAN, |game| game.frames_a_second))
+        };
+        let machines = MACHINES.iter();
+        let others: Vec<String> = machines
+            .filter(|machine| !self.misses(machine, to))
+            .map(|&machine| {
+                let (with, without) = (frames(machine, of), frames(machine, to));
+                format!("{machine} ({with} a second with, {without} without)")
+            })
+            .collect();
+        if others.is_empty() {
+            return "it misses some on all four machines".to_owned();
+        }
+        format!("it misses none on {}", others.join(" and "))
     }
 }
