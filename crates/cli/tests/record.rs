@@ -4,6 +4,7 @@
 
 #![cfg(target_os = "linux")]
 
+use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -317,10 +318,11 @@ fn frames_have_the_kernels_half() {
     }
 }
 
-/// A line of the kernel's about a switch: its time, the thread that left, whether that one could have gone
-/// on, and the thread that came.
+/// A line of the kernel's about a switch: its time, its CPU, the thread that left, whether that one could
+/// have gone on, and the thread that came.
 struct Switch {
     time_ns: u64,
+    cpu: u32,
     prev: u64,
     is_runnable: bool,
     next: u64,
@@ -331,8 +333,11 @@ fn switches(text: &str) -> Vec<Switch> {
     let lines = text.lines();
     let lines = lines.filter_map(|line| line.split_once(": sched_switch: "));
     let switch = |(head, rest): (&str, &str)| {
-        let (seconds, micros) = head.rsplit(' ').next().unwrap().split_once('.').unwrap();
+        let (head, time) = head.rsplit_once(' ').unwrap();
+        let (seconds, micros) = time.split_once('.').unwrap();
         assert_eq!(micros.len(), 6, "{head}");
+        let (_, cpu) = head.rsplit_once('[').unwrap();
+        let (cpu, _) = cpu.split_once(']').unwrap();
         let number = |text: &str| text.parse::<u64>().unwrap();
         // Names may hold anything, so the numbers are looked for from the right.
         let (prev, next) = rest.rsplit_once(" ==> ").unwrap();
@@ -342,12 +347,44 @@ fn switches(text: &str) -> Vec<Switch> {
         };
         Switch {
             time_ns: (number(seconds) * 1_000_000 + number(micros)) * 1_000,
+            cpu: number(cpu) as u32,
             prev: number(&word(prev, " prev_pid=")),
             is_runnable: word(prev, " prev_state=").starts_with('R'),
             next: number(&word(next, " next_pid=")),
         }
     };
     lines.map(switch).collect()
+}
+
+/// Gives the switches the times that they have in the file. The text has whole microseconds, and the file
+/// tells the order of events of one microsecond by some nanoseconds. On each CPU they are in the same order.
+fn set_to_the_file(switches: &mut [Switch], trace: &str) {
+    let recording = trace::read::read(fs::File::open(trace).unwrap(), "t").unwrap();
+    let mut times: BTreeMap<u32, VecDeque<u64>> = BTreeMap::new();
+    for event in &recording.kernel {
+        if let event::KernelEventKind::Switch { .. } = event.what {
+            times
+                .entry(event.cpu.0)
+                .or_default()
+                .push_back(event.time.0);
+        }
+    }
+    for switch in &mut *switches {
+        let in_file = times.get_mut(&switch.cpu).and_then(VecDeque::pop_front);
+        let in_file = in_file.expect("the file has each switch");
+        assert_eq!(
+            in_file / 1_000,
+            switch.time_ns / 1_000,
+            "CPU {}",
+            switch.cpu
+        );
+        switch.time_ns = in_file;
+    }
+    assert!(
+        times.values().all(VecDeque::is_empty),
+        "the text has each switch"
+    );
+    switches.sort_by_key(|switch| switch.time_ns);
 }
 
 /// How often a thread lost its CPU from one time until just before the other although it could have gone on,
@@ -371,7 +408,7 @@ fn preempted(switches: &[Switch], tid: u64, begin: u64, end: u64) -> (u64, u64) 
 /// Goal: beside hogs, the causes of each wait and frame sum to its length, and the preemptions found are
 /// those of the kernel's own text: in all, of each thread, and in each wait. `diagnose` reports of the file
 /// what `frames` reports of its run, with the kernel's half or without. Method: an independent count over the
-/// lines of the text.
+/// lines of the text, with the file's nanoseconds within its microseconds.
 #[test]
 fn preemptions_are_the_kernels() {
     let allowed = is_allowed();
@@ -403,7 +440,9 @@ fn preemptions_are_the_kernels() {
     if allowed {
         let kernel = fs::read_to_string(kernel).unwrap();
         let lists = ["threads", "who"].map(|key| list(&told, key));
-        are_the_kernels(lists, waits, &switches(&kernel));
+        let mut switches = switches(&kernel);
+        set_to_the_file(&mut switches, &trace);
+        are_the_kernels(lists, waits, &switches);
     } else {
         assert_eq!(
             (&told["threads"], &waits[0]["preemptions"]),

@@ -295,7 +295,9 @@ impl Program {
     /// The reason why not, in one line.
     pub fn is_playable(&self) -> Result<(), String> {
         if named(&self.policy, self.machine.cpus.len()).is_none() {
-            let names: Vec<&str> = policy::CATALOGUE.iter().map(|entry| entry.name).collect();
+            let names = policy::CATALOGUE.iter().map(|entry| entry.name);
+            let families = policy::FAMILIES.iter().map(|family| family.name);
+            let names: Vec<&str> = names.chain(families).collect();
             return Err(format!(
                 "no policy is called {:?}; there are {}",
                 self.policy,
