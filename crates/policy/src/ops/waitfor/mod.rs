@@ -106,6 +106,8 @@ struct Account {
     owed: Nanos,
     /// The turn that it was given on another one's account.
     funded: Option<Turn>,
+    /// When its last turn began and ended that was told of.
+    told: (Nanos, Nanos),
     /// How far the floor has pushed it since its task's last turn, which is not paid yet.
     pushed: Nanos,
     is_new: bool,
@@ -131,6 +133,7 @@ impl Default for Account {
             typical: None,
             owed: Nanos::ZERO,
             funded: None,
+            told: (Nanos::ZERO, Nanos::ZERO),
             pushed: Nanos::ZERO,
             is_new: true,
         }
@@ -154,6 +157,16 @@ impl Account {
         let before = self.vtime;
         self.vtime = before.max(least - self.scaled(self.owed));
         self.pushed += self.vtime - before;
+    }
+
+    /// How long the turn took of which this message tells. Nothing if that was told before: a task that is
+    /// queued and gets another mask is a message once more.
+    fn news(&mut self, queued: &Queued) -> Nanos {
+        let turn = (queued.start, queued.stop);
+        if std::mem::replace(&mut self.told, turn) == turn {
+            return Nanos::ZERO;
+        }
+        queued.stop - queued.start
     }
 
     /// A turn took this long.
@@ -194,9 +207,9 @@ impl WaitFor {
 
     /// A message came: the last turn is paid, and the task joins the pool.
     fn take(&mut self, queued: Queued) {
-        let used = queued.stop - queued.start;
         let (floor, least) = (self.floor, self.least_credit());
         let account = self.account(queued.task);
+        let used = account.news(&queued);
         // It was taken out of the kernel's queue and put in again: this message takes the old one's place.
         if account.message.take().is_some() {
             let place = (account.vtime, queued.task);
