@@ -31,10 +31,11 @@
 //! Bounds: a round follows at most [`STEPS_MAX`] statements; circles end where they come back.
 //!
 //! Where it is bad: each decision costs a round trip through a process. A turn that began on an idle CPU,
-//! without the process, is free unless it is the last one before a message, so shares are exact only where
-//! CPUs are scarce. A false statement can bring a task forward that has not used its share. A dependency that
-//! runs on a slow CPU stays there until its slice ends. A wait for one of many, as for any worker of a pool,
-//! names no task and helps none.
+//! without the process, is free unless it is the last one before a message, and then, too, as far as the
+//! floor had pushed its waiting task before it. So shares are exact only where CPUs are scarce. A false
+//! statement can bring a task forward that has not used its share. A dependency that runs on a slow CPU
+//! stays there until its slice ends. A wait for one of many, as for any worker of a pool, names no task and
+//! helps none.
 
 mod funding;
 #[cfg(test)]
@@ -395,8 +396,8 @@ impl WaitFor {
     }
 }
 
-/// Whether the task has slept since its last turn but one. One that wakes up on an idle CPU is no message
-/// until its slice is over, and has not run longer since it slept than in this turn.
+/// Whether the task has slept before or after the turn that this message tells of. One that wakes up on an
+/// idle CPU is no message until its slice is over, and has run no longer since it slept than in this turn.
 fn has_slept(queued: &Queued) -> bool {
     queued.woken || queued.exec_runtime <= queued.stop - queued.start
 }
