@@ -8,6 +8,7 @@
 #![cfg(all(target_os = "linux", target_pointer_width = "64"))]
 
 use std::ffi::OsStr;
+use std::ops::RangeInclusive;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::panic::Location;
@@ -15,8 +16,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+use event::Nanos;
 use hint::{Segment, Shape};
-use paceline::{Builder, Grain, JobSystem, Lane};
+use paceline::{Builder, Context, Grain, JobSystem, Lane, NewJob};
 use platform::{Os, Platform};
 
 use crate::process::{child, is_child};
@@ -28,8 +30,8 @@ fn me() -> u32 {
     u32::try_from(Os.thread_id()).unwrap()
 }
 
-/// What threads say: thread, lane of what it runs, whether that has a deadline, what it waits for.
-type Said = (u32, Option<Lane>, bool, Vec<u32>);
+/// What threads say: thread, lane of what it runs, the deadline of that, what it waits for.
+type Said = (u32, Option<Lane>, Option<Nanos>, Vec<u32>);
 
 /// A job system that is heard, and its listener.
 struct Heard {
@@ -57,7 +59,7 @@ impl Heard {
         self.hints.read(&mut |entry| {
             assert_eq!(entry.process, std::process::id());
             let waits_for = entry.waits_for.iter().map(|other| other.0).collect();
-            let deadline = entry.runs.is_some_and(|run| run.deadline.is_some());
+            let deadline = entry.runs.and_then(|run| run.deadline);
             let lane = entry.runs.map(|run| run.lane);
             said.push((entry.thread.0, lane, deadline, waits_for));
         });
@@ -67,14 +69,14 @@ impl Heard {
     /// Returns once what this thread says is `expected`. If it never is, the process ends: its threads wait
     /// for each other.
     #[track_caller]
-    fn until(&self, thread: u32, expected: impl Fn(Option<Lane>, bool, &[u32]) -> bool) {
+    fn until(&self, thread: u32, expected: impl Fn(Option<Lane>, Option<Nanos>, &[u32]) -> bool) {
         const LOOKS: usize = 200_000;
         for _ in 0..LOOKS {
             let said = self.said();
             let of_thread = said.iter().find(|(of, ..)| *of == thread);
             let is_so = match of_thread {
                 Some((_, lane, deadline, waits_for)) => expected(*lane, *deadline, waits_for),
-                None => expected(None, false, &[]),
+                None => expected(None, None, &[]),
             };
             if is_so {
                 return;
@@ -84,6 +86,16 @@ impl Heard {
         let (said, place) = (self.said(), Location::caller());
         println!("{place}: {thread} never says it, but: {said:?}");
         std::process::exit(1);
+    }
+
+    /// A job says `expected` of itself while it runs.
+    #[track_caller]
+    fn sees(&self, job: NewJob<'_, '_>, expected: impl Fn(Option<Lane>, Option<Nanos>) -> bool) {
+        let gate = Gate::default();
+        let job = job.schedule(gate.passes());
+        self.until(gate.thread(), |runs, deadline, _| expected(runs, deadline));
+        gate.open();
+        self.js.wait(job);
     }
 }
 
@@ -98,6 +110,12 @@ impl Gate {
         while !self.0.1.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_micros(100));
         }
+    }
+
+    /// A job that passes the gate.
+    fn passes(&self) -> impl Fn(&Context<'_>) + Send + 'static {
+        let gate = self.clone();
+        move |_| gate.pass()
     }
 
     fn thread(&self) -> u32 {
@@ -139,23 +157,18 @@ fn watched(heard: &Heard, gate: &Gate, lane: Lane, wait: impl FnOnce()) {
 fn waits() {
     let heard = Heard::new(2, 63);
     let js = &heard.js;
-    let gated = |gate: &Gate| {
-        let gate = gate.clone();
-        move |_: &paceline::Context<'_>| gate.pass()
-    };
-
     let gate = Gate::default();
-    let job = js.job("job").schedule(gated(&gate));
+    let job = js.job("job").schedule(gate.passes());
     watched(&heard, &gate, Lane::Normal, || js.wait(job));
 
     let gate = Gate::default();
-    let first = js.job("first").lane(Lane::Frame).schedule(gated(&gate));
+    let first = js.job("first").lane(Lane::Frame).schedule(gate.passes());
     let second = js.job("second").after(first).schedule(|_| ());
     let last = js.job("last").after(second).schedule(|_| ());
     watched(&heard, &gate, Lane::Frame, || js.wait(last));
 
     let gate = Gate::default();
-    let makes = gated(&gate);
+    let makes = gate.passes();
     let job = js.job("outer").schedule(move |cx| {
         cx.scope(|scope| scope.spawn(|cx| makes(cx)));
     });
@@ -170,7 +183,7 @@ fn waits() {
 
     // In a job: the outer one is said again once the inner wait is over.
     let (gate, outer) = (Gate::default(), Gate::default());
-    let inner = js.job("inner").schedule(gated(&gate));
+    let inner = js.job("inner").schedule(gate.passes());
     let worker = gate.thread();
     let place = outer.clone();
     let job = js.job("outer").lane(Lane::Frame).schedule(move |cx| {
@@ -195,14 +208,9 @@ fn frames() {
     let heard = Heard::new(1, 63);
     let js = &heard.js;
     let seen = |lane: Lane, has_deadline: bool| {
-        let gate = Gate::default();
-        let place = gate.clone();
-        let job = js.job("job").lane(lane).schedule(move |_| place.pass());
-        heard.until(gate.thread(), |runs, deadline, _| {
-            runs == Some(lane) && deadline == has_deadline
+        heard.sees(js.job("job").lane(lane), |runs, deadline| {
+            runs == Some(lane) && deadline.is_some() == has_deadline
         });
-        gate.open();
-        js.wait(job);
     };
     seen(Lane::Normal, false);
     let frame = js.frame("frame", Duration::from_secs(1));
@@ -211,6 +219,52 @@ fn frames() {
     seen(Lane::Background, false);
     drop(frame);
     seen(Lane::Normal, false);
+}
+
+/// Of frames that overlap, each has its own deadline for its jobs, whichever begins first; a job that was
+/// made behind an earlier frame keeps it when that one has ended.
+fn overlapping() {
+    let heard = Heard::new(1, 63);
+    let js = &heard.js;
+    // The deadline on the system's clock, between these two.
+    let framed = |budget: Duration| {
+        let before = Os.now_and_monotonic().1;
+        let frame = js.frame("frame", budget);
+        let due = |now: Nanos| now + Nanos::from(budget);
+        let after = Os.now_and_monotonic().1;
+        (frame, due(before)..=due(after))
+    };
+    let is_in = |due: &RangeInclusive<Nanos>, deadline: Option<Nanos>| {
+        // The offset between the clocks is measured once, to some microseconds.
+        let slack = Nanos::from_millis(100);
+        let due = *due.start() - slack..=*due.end() + slack;
+        deadline.is_some_and(|deadline| due.contains(&deadline))
+    };
+    let (usual, usual_due) = framed(Duration::from_secs(100));
+    let (later, later_due) = framed(Duration::from_secs(200));
+    let (ahead, ahead_due) = framed(Duration::from_secs(50));
+    for (frame, due, lane) in [
+        (&usual, &usual_due, Lane::Normal),
+        (&later, &later_due, Lane::Normal),
+        (&ahead, &ahead_due, Lane::Frame),
+    ] {
+        heard.sees(frame.job("job"), |runs, deadline| {
+            runs == Some(lane) && is_in(due, deadline)
+        });
+    }
+    heard.sees(js.job("job").lane(Lane::Frame), |runs, deadline| {
+        runs == Some(Lane::Frame) && is_in(&ahead_due, deadline)
+    });
+    let (gate, kept) = (Gate::default(), Gate::default());
+    let first = js.job("first").schedule(gate.passes());
+    let made = later.job("kept").after(first).schedule(kept.passes());
+    drop(usual);
+    gate.open();
+    heard.until(kept.thread(), |runs, deadline, _| {
+        runs == Some(Lane::Normal) && is_in(&later_due, deadline)
+    });
+    kept.open();
+    js.wait(made);
 }
 
 /// A thousand threads, and slots for few: the rest are counted, and all jobs are run.
@@ -293,6 +347,7 @@ fn listening_child() {
     match std::env::var(ROLE).unwrap().as_str() {
         "waits" => waits(),
         "frames" => frames(),
+        "overlapping" => overlapping(),
         "crowd" => crowd(),
         "unheard" => unheard(),
         "forked" => forked(),
@@ -321,6 +376,11 @@ fn a_scheduler_sees_which_thread_waits_for_which() {
 #[test]
 fn jobs_have_the_deadline_of_their_frame() {
     is_fine("frames");
+}
+
+#[test]
+fn jobs_of_overlapping_frames_have_their_own_frames_deadline() {
+    is_fine("overlapping");
 }
 
 #[test]

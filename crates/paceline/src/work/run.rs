@@ -154,9 +154,10 @@ impl<P: Platform> Context<'_, P> {
         let (hints, thread) = (&self.shared.hints, self.thread.index);
         if hints.is_on() {
             // Relaxed: a raise at this moment counts for the next look.
-            let lane = LaneFlags::of(slot.flags.load(Ordering::Relaxed));
+            let flags = slot.flags.load(Ordering::Relaxed);
+            let runs = || (job, LaneFlags::of(flags), self.deadline_of(flags));
             self.own(|own| match moment {
-                JobMoment::Begin => hints.body_begins(&mut own.hints, thread, (job, lane)),
+                JobMoment::Begin => hints.body_begins(&mut own.hints, thread, runs()),
                 JobMoment::End => hints.body_has_ended(&mut own.hints, thread),
             });
             if hints.hook_is_ours() {

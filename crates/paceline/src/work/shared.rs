@@ -274,15 +274,19 @@ pub(crate) trait ExtraLanes<P: Platform>: Send + Sync {
     /// The thread, which has a place in a limited lane, rests in the middle of a job, or goes on with it.
     fn rests(&self, cx: &Context<'_, P>, rests: bool);
 
-    /// A frame with this number begins. Returns the earliest deadline of those in flight.
-    fn frame_begins(&self, number: u64, deadline: Nanos) -> Option<Nanos>;
+    /// A frame with this number begins.
+    fn frame_begins(&self, number: u64, deadline: Nanos);
 
     /// It ends. The jobs of the first of those that are left come after no other frame's: they are normal
-    /// ones from now on. Returns the earliest deadline of those that are left.
-    fn frame_ends(&self, cx: Option<&Context<'_, P>>, number: u64) -> Option<Nanos>;
+    /// ones from now on.
+    fn frame_ends(&self, cx: Option<&Context<'_, P>>, number: u64);
 
     /// The lane of the normal jobs of a frame.
     fn lane_of_frame(&self, frame: u64) -> LaneFlags;
+
+    /// The deadline of a job that was made in this lane: that of its frame, as far as the lane says whose the
+    /// job is.
+    fn deadline_of(&self, lane: LaneFlags) -> Option<Nanos>;
 }
 
 /// Has workers go on that have made way; see `lanes/yields.rs`.

@@ -64,7 +64,13 @@ impl NoHints {
     pub(crate) fn depart(&self, _: &mut NothingSaid, _: u32) {}
 
     #[inline(always)]
-    pub(crate) fn body_begins(&self, _: &mut NothingSaid, _: u32, _: (Ticket, LaneFlags)) {}
+    pub(crate) fn body_begins(
+        &self,
+        _: &mut NothingSaid,
+        _: u32,
+        _: (Ticket, LaneFlags, Option<Nanos>),
+    ) {
+    }
 
     #[inline(always)]
     pub(crate) fn body_has_ended(&self, _: &mut NothingSaid, _: u32) {}
@@ -73,7 +79,4 @@ impl NoHints {
     pub(crate) fn running(&self, _: u32, _: &dyn Fn(Ticket) -> bool) -> Option<NoneRunning> {
         None
     }
-
-    #[inline(always)]
-    pub(crate) fn frames_are_due(&self, _: Option<Nanos>) {}
 }

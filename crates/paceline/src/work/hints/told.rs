@@ -33,7 +33,6 @@ impl HintSetting {
                 page,
                 threads: (0..threads).map(|_| Padded(ToldThread::new())).collect(),
                 threads_used: Word::new(0),
-                deadline: Word::new(0),
                 clock: clock(),
                 hook_is_ours: false,
             }))),
@@ -58,8 +57,6 @@ struct Book {
     threads: Box<[Padded<ToldThread>]>,
     /// The number of the first thread slot that no thread has had yet, nor has any after it.
     threads_used: Word,
-    /// The earliest deadline of the frames in flight, on the system's clock; 0 if there are none.
-    deadline: Word,
     /// What the platform's time lacks of that of the system's clock.
     clock: u64,
     hook_is_ours: bool,
@@ -203,22 +200,18 @@ impl ToldHints {
         *local = HintLocal::new();
     }
 
-    /// The thread begins to run a job of this lane, on top of what it runs.
+    /// The thread begins to run a job of this lane and with this deadline, on top of what it runs.
     pub(crate) fn body_begins(
         &self,
         local: &mut HintLocal,
         thread: u32,
-        (job, lane): (Ticket, LaneFlags),
+        (job, lane, deadline): (Ticket, LaneFlags, Option<Nanos>),
     ) {
         let Some(book) = self.book() else { return };
-        let lane = Lane::from(lane);
-        let deadline = match lane {
-            Lane::Normal | Lane::Frame => book.deadline.load(Ordering::Relaxed),
-            _ => 0,
-        };
+        let on_systems_clock = |deadline: Nanos| Nanos(deadline.0.wrapping_add(book.clock));
         let run = Run {
-            lane,
-            deadline: (deadline != 0).then_some(Nanos(deadline)),
+            lane: Lane::from(lane),
+            deadline: deadline.map(on_systems_clock),
         };
         local.runs.push((job, run));
         local.say(&book.threads[thread as usize].0);
@@ -239,14 +232,6 @@ impl ToldHints {
         wanted: &dyn Fn(Ticket) -> bool,
     ) -> Option<RunningThreads> {
         self.book()?.running(thread, wanted)
-    }
-
-    /// The earliest deadline of the frames in flight; none if there are none.
-    pub(crate) fn frames_are_due(&self, deadline: Option<Nanos>) {
-        if let Some(book) = self.book() {
-            let deadline = deadline.map_or(0, |deadline| deadline.0.wrapping_add(book.clock));
-            book.deadline.store(deadline, Ordering::Relaxed);
-        }
     }
 }
 

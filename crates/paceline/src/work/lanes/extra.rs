@@ -170,22 +170,25 @@ impl<P: Platform> ExtraLanes<P> for Extra<P> {
         self.side.rests(cx, rests);
     }
 
-    fn frame_begins(&self, number: u64, deadline: Nanos) -> Option<Nanos> {
-        self.frames.begin(number, deadline)
+    fn frame_begins(&self, number: u64, deadline: Nanos) {
+        self.frames.begin(number, deadline);
     }
 
-    fn frame_ends(&self, cx: Option<&Context<'_, P>>, number: u64) -> Option<Nanos> {
-        let earliest = self.frames.end(number);
+    fn frame_ends(&self, cx: Option<&Context<'_, P>>, number: u64) {
+        self.frames.end(number);
         if let Some(cx) = cx {
             let above = key_of_deadline(self.frames.due()) - 1;
             let due = || self.side.later.take_best_if(above, |_| true);
             cx.queue_as_normal(std::iter::from_fn(due).collect());
         }
-        earliest
     }
 
     fn lane_of_frame(&self, frame: u64) -> LaneFlags {
         self.frames.lane_of(frame)
+    }
+
+    fn deadline_of(&self, lane: LaneFlags) -> Option<Nanos> {
+        self.frames.deadline_of(lane)
     }
 }
 
@@ -235,8 +238,7 @@ impl<P: Platform> Shared<P> {
         if self.is_forked() {
             return;
         }
-        let earliest = self.make_extra_lanes().frame_begins(number, deadline);
-        self.hints.frames_are_due(earliest);
+        self.make_extra_lanes().frame_begins(number, deadline);
     }
 
     /// It ends.
@@ -244,8 +246,7 @@ impl<P: Platform> Shared<P> {
         if self.is_forked() {
             return;
         }
-        let earliest = self.make_extra_lanes().frame_ends(cx, number);
-        self.hints.frames_are_due(earliest);
+        self.make_extra_lanes().frame_ends(cx, number);
     }
 
     /// The lane of the normal jobs of a frame, one of which is going to be made.
@@ -268,6 +269,14 @@ impl<P: Platform> Context<'_, P> {
     #[inline]
     pub(crate) fn extra_lanes(&self) -> Option<&dyn ExtraLanes<P>> {
         self.shared.extra_lanes()
+    }
+
+    /// The deadline of a job with these flags: its frame's, or if it has none that of the frames' jobs in
+    /// whose lane a wait has raised it.
+    pub(crate) fn deadline_of(&self, flags: u32) -> Option<Nanos> {
+        let extra = self.extra_lanes()?;
+        let own = extra.deadline_of(LaneFlags::made_in(flags));
+        own.or_else(|| extra.deadline_of(LaneFlags::of(flags)))
     }
 
     /// Jobs with a rank are going to be made.

@@ -39,6 +39,8 @@ pub(super) struct FramesInFlight<M: Memory> {
     frames: M::Lock<(Vec<InFlight>, usize)>,
     /// The earliest deadline if there are two or more; [`Nanos::MAX`] otherwise. It lets jobs skip the lock.
     due: M::AtomicU64,
+    /// The deadline of the frame whose jobs are in the normal lane; [`Nanos::MAX`] without a frame.
+    normal: M::AtomicU64,
     /// By tag: the deadline of the last frame that had it.
     deadlines: [M::AtomicU64; LaneFlags::TAGS],
 }
@@ -56,12 +58,12 @@ impl<M: Memory> FramesInFlight<M> {
         FramesInFlight {
             frames: M::Lock::new((Vec::new(), 0)),
             due: M::AtomicU64::new(Nanos::MAX.0),
+            normal: M::AtomicU64::new(Nanos::MAX.0),
             deadlines: std::array::from_fn(|_| M::AtomicU64::new(0)),
         }
     }
 
-    /// Returns the earliest deadline of all.
-    pub(super) fn begin(&self, number: u64, deadline: Nanos) -> Option<Nanos> {
+    pub(super) fn begin(&self, number: u64, deadline: Nanos) {
         self.change(|frames, last_tag| {
             let mut tags = (1..=LaneFlags::TAGS).map(|step| (*last_tag + step) % LaneFlags::TAGS);
             let is_free = |tag: &usize| frames.iter().all(|frame| frame.tag != *tag);
@@ -80,15 +82,14 @@ impl<M: Memory> FramesInFlight<M> {
                 tag,
                 is_ahead,
             });
-        })
+        });
     }
 
-    /// Returns the earliest deadline of those that are left.
-    pub(super) fn end(&self, number: u64) -> Option<Nanos> {
-        self.change(|frames, _| frames.retain(|frame| frame.number != number))
+    pub(super) fn end(&self, number: u64) {
+        self.change(|frames, _| frames.retain(|frame| frame.number != number));
     }
 
-    fn change(&self, change: impl FnOnce(&mut Vec<InFlight>, &mut usize)) -> Option<Nanos> {
+    fn change(&self, change: impl FnOnce(&mut Vec<InFlight>, &mut usize)) {
         self.frames.with(|(frames, last_tag)| {
             change(frames, last_tag);
             if let [alone] = &mut frames[..] {
@@ -96,11 +97,14 @@ impl<M: Memory> FramesInFlight<M> {
             }
             let earliest = frames.iter().map(|frame| frame.deadline).min();
             let due = earliest.filter(|_| frames.len() > 1);
-            // Relaxed: a thread that sees an old one puts a job where it would have been a moment ago.
-            self.due
-                .store(due.unwrap_or(Nanos::MAX).0, Ordering::Relaxed);
-            earliest
-        })
+            let behind = frames.iter().filter(|frame| !frame.is_ahead);
+            let normal = behind.map(|frame| frame.deadline).min();
+            // Relaxed: a thread that sees an old one puts a job where it would have been a moment ago, or
+            // says the deadline that the job had then.
+            for (place, deadline) in [(&self.due, due), (&self.normal, normal)] {
+                place.store(deadline.unwrap_or(Nanos::MAX).0, Ordering::Relaxed);
+            }
+        });
     }
 
     /// Jobs with this deadline or an earlier one come after no other frame's.
@@ -113,6 +117,23 @@ impl<M: Memory> FramesInFlight<M> {
     pub(super) fn deadline_in(&self, tag: usize) -> Nanos {
         // Relaxed: a number.
         Nanos(self.deadlines[tag].load(Ordering::Relaxed))
+    }
+
+    /// The deadline of a job that was made in this lane, if it is one that frames have jobs in. A job that
+    /// says by no tag whose it is has the deadline of the frame whose jobs are normal ones; in the frame lane
+    /// it goes before all of these, and has the earliest one.
+    pub(super) fn deadline_of(&self, lane: LaneFlags) -> Option<Nanos> {
+        if let Some(tag) = lane.tag() {
+            return Some(self.deadline_in(tag));
+        }
+        // Relaxed: as above.
+        let normal = Nanos(self.normal.load(Ordering::Relaxed));
+        let deadline = match lane {
+            LaneFlags::FRAME => normal.min(self.due()),
+            LaneFlags::NORMAL => normal,
+            _ => Nanos::MAX,
+        };
+        (deadline != Nanos::MAX).then_some(deadline)
     }
 
     /// The lane of the normal jobs of the frame with this number. Of equal deadlines the one that began first
@@ -152,8 +173,9 @@ mod tests {
 
     /// Goal: whatever the order in which frames begin and end, the jobs of the one with the earlier deadline
     /// go first, those that are made now and those that were made before; a frame that is alone has normal
-    /// jobs; the earliest deadline is known. Method: random beginnings and ends, a job of each frame after
-    /// each of them, and all pairs of frames compared by the places of their jobs.
+    /// jobs; jobs have the deadline of their frame, and those of the frame lane the earliest. Method: random
+    /// beginnings and ends, a job of each frame after each of them, and all pairs of frames compared by the
+    /// places of their jobs.
     #[test]
     fn the_earlier_deadline_goes_first() {
         const NORMAL: (u32, u64) = (1, 0);
@@ -164,7 +186,7 @@ mod tests {
             random = random
                 .wrapping_mul(6364136223846793005)
                 .wrapping_add(1442695040888963407);
-            let earliest = if model.len() < 6 && random >> 63 == 0 {
+            if model.len() < 6 && random >> 63 == 0 {
                 // No two are alike.
                 let deadline = Nanos((random >> 40 & 63) << 32 | number);
                 model.push(Modelled {
@@ -172,14 +194,14 @@ mod tests {
                     deadline,
                     places: Vec::new(),
                 });
-                frames.begin(number, deadline)
-            } else if model.is_empty() {
-                None
-            } else {
+                frames.begin(number, deadline);
+            } else if !model.is_empty() {
                 let gone = model.remove((random >> 40) as usize % model.len());
-                frames.end(gone.number)
-            };
-            assert_eq!(earliest, model.iter().map(|frame| frame.deadline).min());
+                frames.end(gone.number);
+            }
+            let earliest = model.iter().map(|frame| frame.deadline).min();
+            assert_eq!(frames.deadline_of(LaneFlags::FRAME), earliest);
+            assert_eq!(frames.deadline_of(LaneFlags::BACKGROUND), None);
             let (due, alone) = (frames.due(), model.len() == 1);
             for frame in &mut model {
                 // What the end of a frame does with the jobs that wait.
@@ -188,6 +210,7 @@ mod tests {
                     *place = NORMAL;
                 }
                 let lane = frames.lane_of(frame.number);
+                assert_eq!(frames.deadline_of(lane), Some(frame.deadline));
                 let key = || frames.deadline_in(lane.tag().unwrap()).0;
                 let place = match lane {
                     LaneFlags::NORMAL => NORMAL,
