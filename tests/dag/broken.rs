@@ -1,7 +1,10 @@
 //! The platform of simulated threads with a defect: an operation that is wrong, or a step that the runtime
 //! leaves out on it.
+//!
+//! Which one is chosen when a platform is made, and holds for all simulated threads of this thread of the
+//! system. As a type parameter it would have the compiler build the job system nine times.
 
-use std::marker::PhantomData;
+use std::cell::Cell;
 
 use event::Nanos;
 use platform::{Atomic, Memory, Omission, Ordering, Parker, Platform};
@@ -47,21 +50,46 @@ defects! {
 pub(crate) struct Sound;
 impl Defect for Sound {}
 
-#[derive(Clone)]
-pub(crate) struct Broken<D>(Sim, PhantomData<D>);
+/// All of a [`Defect`].
+struct Chosen {
+    forgets_tokens: bool,
+    claims_twice: bool,
+    subtracts_in_two_steps: bool,
+    swaps_in_two_steps: bool,
+    omits: Option<Omission>,
+}
 
-pub(crate) struct BrokenAtomic<A, D>(A, PhantomData<D>);
+impl Chosen {
+    const fn of<D: Defect>() -> Chosen {
+        Chosen {
+            forgets_tokens: D::FORGETS_TOKENS,
+            claims_twice: D::CLAIMS_TWICE,
+            subtracts_in_two_steps: D::SUBTRACTS_IN_TWO_STEPS,
+            swaps_in_two_steps: D::SWAPS_IN_TWO_STEPS,
+            omits: D::OMITS,
+        }
+    }
+}
+
+thread_local! {
+    static CHOSEN: Cell<&'static Chosen> = const { Cell::new(const { &Chosen::of::<Sound>() }) };
+}
+
+#[derive(Clone)]
+pub(crate) struct Broken(Sim);
+
+pub(crate) struct BrokenAtomic<A>(A);
 
 /// The change of a state word by a claim: from ready to running, and one member of the crew.
 const CLAIM: u64 = 0x101;
 
-impl<D: Defect> Atomic<u64> for BrokenAtomic<<Sim as Memory>::AtomicU64, D> {
+impl Atomic<u64> for BrokenAtomic<<Sim as Memory>::AtomicU64> {
     #[track_caller]
     fn new(value: u64) -> Self {
-        BrokenAtomic(Atomic::new(value), PhantomData)
+        BrokenAtomic(Atomic::new(value))
     }
     fn swap(&self, value: u64, order: Ordering) -> u64 {
-        if !D::SWAPS_IN_TWO_STEPS {
+        if !CHOSEN.get().swaps_in_two_steps {
             return self.0.swap(value, order);
         }
         let before = self.0.load(order_of_load(order));
@@ -75,8 +103,9 @@ impl<D: Defect> Atomic<u64> for BrokenAtomic<<Sim as Memory>::AtomicU64, D> {
         success: Ordering,
         failure: Ordering,
     ) -> Result<u64, u64> {
+        let twice = CHOSEN.get().claims_twice;
         match self.0.compare_exchange(current, new, success, failure) {
-            Err(now) if D::CLAIMS_TWICE && now == new && new == current + CLAIM => Ok(current),
+            Err(now) if twice && now == new && new == current + CLAIM => Ok(current),
             honest => honest,
         }
     }
@@ -92,13 +121,13 @@ fn order_of_load(order: Ordering) -> Ordering {
     }
 }
 
-impl<D: Defect> Atomic<u32> for BrokenAtomic<<Sim as Memory>::AtomicU32, D> {
+impl Atomic<u32> for BrokenAtomic<<Sim as Memory>::AtomicU32> {
     #[track_caller]
     fn new(value: u32) -> Self {
-        BrokenAtomic(Atomic::new(value), PhantomData)
+        BrokenAtomic(Atomic::new(value))
     }
     fn fetch_sub(&self, value: u32, order: Ordering) -> u32 {
-        if !D::SUBTRACTS_IN_TWO_STEPS {
+        if !CHOSEN.get().subtracts_in_two_steps {
             return self.0.fetch_sub(value, order);
         }
         let before = self.0.load(order_of_load(order));
@@ -109,11 +138,11 @@ impl<D: Defect> Atomic<u32> for BrokenAtomic<<Sim as Memory>::AtomicU32, D> {
         load store swap compare_exchange fetch_add fetch_and fetch_or fetch_max);
 }
 
-pub(crate) struct BrokenParker<D>(<Sim as Platform>::Parker, PhantomData<D>);
+pub(crate) struct BrokenParker(<Sim as Platform>::Parker);
 
-impl<D: Defect> Parker for BrokenParker<D> {
+impl Parker for BrokenParker {
     fn park(&self, deadline: Nanos) {
-        if D::FORGETS_TOKENS {
+        if CHOSEN.get().forgets_tokens {
             // Takes the token if there is one.
             self.0.park(Nanos::ZERO);
         }
@@ -127,14 +156,17 @@ impl<D: Defect> Parker for BrokenParker<D> {
 // SAFETY: this platform breaks the trait's promises on purpose; the programs run on it have nothing that a
 // job run twice or too early could break (see `planted`). Memory itself stays sound: all words are the
 // simulated platform's.
-unsafe impl<D: Defect> Memory for Broken<D> {
-    type AtomicU32 = BrokenAtomic<<Sim as Memory>::AtomicU32, D>;
-    type AtomicU64 = BrokenAtomic<<Sim as Memory>::AtomicU64, D>;
+unsafe impl Memory for Broken {
+    type AtomicU32 = BrokenAtomic<<Sim as Memory>::AtomicU32>;
+    type AtomicU64 = BrokenAtomic<<Sim as Memory>::AtomicU64>;
     type Cell<T> = <Sim as Memory>::Cell<T>;
     type Lock<T: Send> = <Sim as Memory>::Lock<T>;
 
-    const OMITS: Option<Omission> = D::OMITS;
     const UNWINDS: bool = true;
+
+    fn omits(step: Omission) -> bool {
+        CHOSEN.get().omits == Some(step)
+    }
 
     fn fence(order: Ordering) {
         Sim::fence(order);
@@ -145,16 +177,17 @@ unsafe impl<D: Defect> Memory for Broken<D> {
 }
 
 // SAFETY: all of it is the simulated platform's own.
-unsafe impl<D: Defect> Platform for Broken<D> {
-    type Parker = BrokenParker<D>;
+unsafe impl Platform for Broken {
+    type Parker = BrokenParker;
 
     fn parker(&self) -> Self::Parker {
-        BrokenParker(self.0.parker(), PhantomData)
+        BrokenParker(self.0.parker())
     }
     testkit::forward_platform!(Sim: |this| this.0, now spawn);
 }
 
-/// A [`Broken`] platform over this one.
-pub(crate) fn broken<D>(sim: Sim) -> Broken<D> {
-    Broken(sim, PhantomData)
+/// The platform over this one, with the defect `D` until another one is made.
+pub(crate) fn broken<D: Defect>(sim: Sim) -> Broken {
+    CHOSEN.set(const { &Chosen::of::<D>() });
+    Broken(sim)
 }

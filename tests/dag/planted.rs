@@ -79,7 +79,7 @@ impl<D: Defect> Case<D> {
         }
     }
 
-    fn world(&self) -> Arc<World<Broken<D>>> {
+    fn world(&self) -> Arc<World<Broken>> {
         let world = World::new(self.plan.clone());
         if !self.harmless {
             // A body that runs twice is dropped twice: the notes must outlive that.
@@ -90,14 +90,14 @@ impl<D: Defect> Case<D> {
 
     /// The complaint of the oracles.
     fn faults(&self) -> Vec<String> {
-        let run = run_once(self.config.clone(), &self.shape, self.world(), broken);
+        let run = run_once(self.config.clone(), &self.shape, self.world(), broken::<D>);
         run.faults(&self.shape)
     }
 
     /// Its trace, in this folder.
     fn traced(&self, test: &str, folder: &Path) -> PathBuf {
         let (config, world) = (self.config.clone(), self.world());
-        traced((test, folder), config, &self.shape, world, broken)
+        traced((test, folder), config, &self.shape, world, broken::<D>)
     }
 }
 

@@ -255,13 +255,17 @@ impl<T, L: Lock<T>> Lock<T> for CountedLock<L> {
 // SAFETY: every operation is `M`'s own on a word, cell or lock of `M`; counting adds accesses to
 // other memory only. `M` is the keeper of the memory model.
 unsafe impl<M: Memory> Memory for Counted<M> {
-    const OMITS: Option<Omission> = M::OMITS;
     type AtomicU32 = CountedAtomic<M::AtomicU32>;
     type AtomicU64 = CountedAtomic<M::AtomicU64>;
     type Cell<T> = M::Cell<T>;
     type Lock<T: Send> = CountedLock<M::Lock<T>>;
 
     const UNWINDS: bool = M::UNWINDS;
+
+    #[inline(always)]
+    fn omits(step: Omission) -> bool {
+        M::omits(step)
+    }
 
     #[inline]
     fn fence(order: Ordering) {

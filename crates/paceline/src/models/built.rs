@@ -157,7 +157,7 @@ fn a_node_sees_what_both_before_it_did() {
 struct Unordered;
 
 impl Spoil for Unordered {
-    const FILE: &'static str = "built/node.rs";
+    const FILES: &'static [&'static str] = &["built/node.rs"];
     fn count_down(_: platform::Ordering) -> platform::Ordering {
         platform::Ordering::Relaxed
     }
@@ -165,7 +165,7 @@ impl Spoil for Unordered {
 
 #[test]
 fn without_order_it_reads_too_early() {
-    must_find(RACE, 2, || join(Spoiled::<Unordered>::HERE, 0));
+    must_find(RACE, 2, || join(Spoiled::by::<Unordered>(), 0));
 }
 
 const LEFT_OUT: &str = "a node that is left out does not run";
@@ -205,7 +205,7 @@ fn a_false_condition_leaves_a_node_out_once() {
 
 #[test]
 fn without_order_a_condition_is_overlooked() {
-    must_find(LEFT_OUT, 2, || condition(Spoiled::<Unordered>::HERE, 0));
+    must_find(LEFT_OUT, 2, || condition(Spoiled::by::<Unordered>(), 0));
 }
 
 /// The two nodes that are ready have one successor each, for the main thread.
@@ -254,13 +254,13 @@ fn steps_of_two_threads_are_kept() {
 struct TornSteps;
 
 impl Spoil for TornSteps {
-    const FILE: &'static str = "built/main_steps.rs";
+    const FILES: &'static [&'static str] = &["built/main_steps.rs"];
     const TORN: bool = true;
 }
 
 #[test]
 fn a_torn_exchange_loses_a_step() {
-    must_find("deadlock", 2, || steps(Spoiled::<TornSteps>::HERE, 0));
+    must_find("deadlock", 2, || steps(Spoiled::by::<TornSteps>(), 0));
 }
 
 /// The main thread waits for a step while another thread runs what comes before it.
@@ -292,7 +292,7 @@ fn step_while_it_waits<P: Platform>(platform: P, first: usize) {
 #[test]
 fn a_step_wakes_the_thread_that_waits_for_it() {
     check(1, 2, |first| {
-        step_while_it_waits(Spoiled::<Ordered>::HERE, first)
+        step_while_it_waits(Spoiled::by::<Ordered>(), first)
     });
 }
 
@@ -302,7 +302,7 @@ struct NoBell;
 
 impl Spoil for NoBell {
     const ORDERED: bool = true;
-    const FILE: &'static str = "built/main_steps.rs";
+    const FILES: &'static [&'static str] = &["built/main_steps.rs"];
     fn operand(_: u64) -> u64 {
         0
     }
@@ -311,6 +311,6 @@ impl Spoil for NoBell {
 #[test]
 fn without_a_bell_it_sleeps_on() {
     must_find("deadlock", 1, || {
-        step_while_it_waits(Spoiled::<NoBell>::HERE, 0)
+        step_while_it_waits(Spoiled::by::<NoBell>(), 0)
     });
 }

@@ -73,10 +73,10 @@ fn leave_the_place_to_a_new_job<P: Platform>(platform: P, first: usize) {
 #[test]
 fn a_place_that_is_left_is_taken() {
     check(2, 2, |first| {
-        leave_the_place(Spoiled::<Ordered>::HERE, first)
+        leave_the_place(Spoiled::by::<Ordered>(), first)
     });
     check(2, 2, |first| {
-        leave_the_place_to_a_new_job(Spoiled::<Ordered>::HERE, first);
+        leave_the_place_to_a_new_job(Spoiled::by::<Ordered>(), first);
     });
 }
 
@@ -86,7 +86,7 @@ struct WeakAtPlace;
 
 impl Spoil for WeakAtPlace {
     const ORDERED: bool = true;
-    const FILE: &'static str = "lanes/caps.rs";
+    const FILES: &'static [&'static str] = &["lanes/caps.rs"];
     fn fence(_: Ordering) -> Ordering {
         Ordering::AcqRel // Partner: the worker's fence.
     }
@@ -95,12 +95,12 @@ impl Spoil for WeakAtPlace {
 #[test]
 fn with_a_weaker_fence_a_place_stays_empty() {
     must_find("deadlock", 2, || {
-        leave_the_place(Spoiled::<WeakAtWorker>::HERE, 0);
+        leave_the_place(Spoiled::by::<WeakAtWorker>(), 0);
     });
     must_find("deadlock", 2, || {
-        leave_the_place(Spoiled::<WeakAtPlace>::HERE, 0);
+        leave_the_place(Spoiled::by::<WeakAtPlace>(), 0);
     });
     must_find(FORGOTTEN, 2, || {
-        leave_the_place_to_a_new_job(Spoiled::<WeakAtPlace>::HERE, 0);
+        leave_the_place_to_a_new_job(Spoiled::by::<WeakAtPlace>(), 0);
     });
 }

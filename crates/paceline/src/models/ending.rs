@@ -10,7 +10,7 @@ use std::sync::Arc;
 use platform::{Atomic, Memory, Ordering};
 use testkit::Loom;
 
-use super::{Part, Spoil, Spoiled, check, must_find, together};
+use super::{Part, Spoil, Spoiled, check, must_find, spoiled, together};
 use crate::work::EndOfSystem;
 
 struct System<M: Memory> {
@@ -76,7 +76,7 @@ fn a_visit_is_seen_or_refused() {
 struct Unpublished;
 
 impl Spoil for Unpublished {
-    const FILE: &'static str = "work/ending.rs";
+    const FILES: &'static [&'static str] = &["work/ending.rs"];
     fn change(_: u64, order: Ordering) -> Ordering {
         match order {
             // Release, partner: the Acquire in `before_last_look`, which gets nothing now.
@@ -88,7 +88,9 @@ impl Spoil for Unpublished {
 
 #[test]
 fn a_visit_that_is_not_published_is_not_seen() {
-    must_find(MISSED, 3, || visit_while_it_ends::<Spoiled<Unpublished>>(0));
+    must_find(MISSED, 3, || {
+        spoiled::<Unpublished>(|| visit_while_it_ends::<Spoiled>(0))
+    });
 }
 
 /// The compare-exchange is a load and a store.
@@ -96,11 +98,13 @@ fn a_visit_that_is_not_published_is_not_seen() {
 struct Torn;
 
 impl Spoil for Torn {
-    const FILE: &'static str = "work/ending.rs";
+    const FILES: &'static [&'static str] = &["work/ending.rs"];
     const TORN: bool = true;
 }
 
 #[test]
 fn a_torn_end_misses_a_visit() {
-    must_find(MISSED, 3, || visit_while_it_ends::<Spoiled<Torn>>(0));
+    must_find(MISSED, 3, || {
+        spoiled::<Torn>(|| visit_while_it_ends::<Spoiled>(0))
+    });
 }

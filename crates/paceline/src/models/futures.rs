@@ -99,7 +99,7 @@ fn wake_while_it_is_polled<P: Platform>(platform: P, first: usize) {
 #[test]
 fn a_wake_up_is_followed_by_a_poll() {
     check(3, 2, |first| {
-        wake_while_it_is_polled(Spoiled::<Ordered>::HERE, first);
+        wake_while_it_is_polled(Spoiled::by::<Ordered>(), first);
     });
 }
 
@@ -109,14 +109,14 @@ struct Torn;
 
 impl Spoil for Torn {
     const ORDERED: bool = true;
-    const FILE: &'static str = "work/future.rs";
+    const FILES: &'static [&'static str] = &["work/future.rs"];
     const TORN: bool = true;
 }
 
 #[test]
 fn a_torn_end_of_a_poll_loses_a_wake_up() {
     must_find(LOST, 3, || {
-        wake_while_it_is_polled(Spoiled::<Torn>::HERE, 0);
+        wake_while_it_is_polled(Spoiled::by::<Torn>(), 0);
     });
 }
 
@@ -130,7 +130,7 @@ struct Unpublished;
 
 impl Spoil for Unpublished {
     const ORDERED: bool = true;
-    const FILE: &'static str = "work/future.rs";
+    const FILES: &'static [&'static str] = &["work/future.rs"];
     fn change(operand: u64, order: Ordering) -> Ordering {
         if operand == WOKEN {
             Ordering::Relaxed
@@ -143,7 +143,7 @@ impl Spoil for Unpublished {
 #[test]
 fn a_wake_up_that_publishes_nothing_is_in_vain() {
     must_find(LOST, 3, || {
-        wake_while_it_is_polled(Spoiled::<Unpublished>::HERE, 0);
+        wake_while_it_is_polled(Spoiled::by::<Unpublished>(), 0);
     });
 }
 
@@ -169,7 +169,7 @@ const RELEASED: &str = "the next job of the slot is released";
 #[test]
 fn a_late_wake_up_changes_nothing() {
     check(3, 2, |first| {
-        wake_while_it_ends(Spoiled::<Ordered>::HERE, first);
+        wake_while_it_ends(Spoiled::by::<Ordered>(), first);
     });
 }
 
@@ -179,7 +179,7 @@ struct Silent;
 
 impl Spoil for Silent {
     const ORDERED: bool = true;
-    const FILE: &'static str = "work/future.rs";
+    const FILES: &'static [&'static str] = &["work/future.rs"];
     fn operand(value: u64) -> u64 {
         match value {
             POLLING => 0,
@@ -191,6 +191,6 @@ impl Spoil for Silent {
 #[test]
 fn without_a_word_from_the_poll_it_releases_the_next_job() {
     must_find_or_assert(["is closed twice", RELEASED], 3, || {
-        wake_while_it_ends(Spoiled::<Silent>::HERE, 0);
+        wake_while_it_ends(Spoiled::by::<Silent>(), 0);
     });
 }

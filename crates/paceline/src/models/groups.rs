@@ -59,20 +59,20 @@ fn run_in_a_wait<P: Platform>(platform: P, first: usize, of_the_group: bool) {
 #[test]
 fn a_waiter_runs_jobs_of_its_group() {
     check(1, 2, |first| {
-        run_in_a_wait(Spoiled::<Ordered>::HERE, first, true)
+        run_in_a_wait(Spoiled::by::<Ordered>(), first, true)
     });
 }
 
 #[test]
 fn without_full_fences_a_waiter_of_the_group_is_overlooked() {
     must_find("deadlock", 1, || {
-        run_in_a_wait(Spoiled::<WeakFences>::HERE, 0, true)
+        run_in_a_wait(Spoiled::by::<WeakFences>(), 0, true)
     });
 }
 
 #[test]
 fn a_wait_of_no_group_leaves_the_job_alone() {
     must_find("deadlock", 1, || {
-        run_in_a_wait(Spoiled::<Ordered>::HERE, 0, false)
+        run_in_a_wait(Spoiled::by::<Ordered>(), 0, false)
     });
 }

@@ -16,7 +16,8 @@ use platform::{Atomic, Memory, Ordering, Parker, Platform};
 use testkit::Loom;
 
 use super::{
-    Notes, Ordered, Part, Site, Spoil, Spoiled, WeakFences, Word32, check, must_find, together,
+    Notes, Ordered, Part, Site, Spoil, Spoiled, WeakFences, Word32, check, must_find, spoiled,
+    together,
 };
 use crate::queues::Deque;
 use crate::queues::{Fenced, Fences, Idle};
@@ -30,7 +31,7 @@ const EPOCH: u64 = 1 << 49;
 struct Den<M: Memory> {
     idle: Idle<M>,
     /// A queue for each worker, then the publisher's.
-    queues: Vec<Deque<Spoiled<Ordered>>>,
+    queues: Vec<Deque<Spoiled>>,
     parkers: Vec<<Loom as Platform>::Parker>,
     /// For each job, whether it has been claimed. (Tickets may be doubled.)
     claims: Vec<Word32>,
@@ -252,14 +253,14 @@ fn schedule_and_forget<P: Platform>(platform: P, first: usize) {
 #[test]
 fn a_scheduled_job_runs() {
     check(2, 2, |first| {
-        schedule_and_forget(Spoiled::<Ordered>::HERE, first)
+        schedule_and_forget(Spoiled::by::<Ordered>(), first)
     });
 }
 
 #[test]
 fn with_weaker_fences_a_scheduled_job_is_forgotten() {
     must_find("deadlock", 2, || {
-        schedule_and_forget(Spoiled::<WeakFences>::HERE, 0)
+        schedule_and_forget(Spoiled::by::<WeakFences>(), 0)
     });
 }
 
@@ -294,6 +295,7 @@ fn a_job_that_is_left_to_an_absent_searcher_is_found() {
 struct SleepNotReleased;
 
 impl Spoil for SleepNotReleased {
+    const ORDERED: bool = true;
     fn change(operand: u64, order: Ordering) -> Ordering {
         let is_sleep = operand == SLEEPING.wrapping_sub(SEARCHING);
         if is_sleep { Ordering::Relaxed } else { order }
@@ -303,7 +305,7 @@ impl Spoil for SleepNotReleased {
 #[test]
 fn without_i2_a_sleeper_is_overlooked() {
     must_find(FORGOTTEN, 2, || {
-        leave_it_to_a_phantom::<Spoiled<SleepNotReleased>>(0)
+        spoiled::<SleepNotReleased>(|| leave_it_to_a_phantom::<Spoiled>(0))
     });
 }
 
@@ -357,6 +359,7 @@ fn without_the_second_announcement_moved_tickets_are_forgotten() {
 struct EndNotReleased;
 
 impl Spoil for EndNotReleased {
+    const ORDERED: bool = true;
     fn change(operand: u64, order: Ordering) -> Ordering {
         // Of all operations with this operand; partner: as in `idle`.
         match (operand, order) {
@@ -369,7 +372,7 @@ impl Spoil for EndNotReleased {
 #[test]
 fn without_i4_moved_tickets_are_overlooked() {
     must_find(FORGOTTEN, 2, || {
-        move_tickets::<Spoiled<EndNotReleased>>(0, Mover::Searching);
+        spoiled::<EndNotReleased>(|| move_tickets::<Spoiled>(0, Mover::Searching));
     });
 }
 
@@ -405,6 +408,7 @@ fn a_spinner_sees_what_a_bump_announces() {
 struct BumpNotReleased;
 
 impl Spoil for BumpNotReleased {
+    const ORDERED: bool = true;
     fn change(operand: u64, order: Ordering) -> Ordering {
         let is_bump = operand == EPOCH;
         if is_bump { Ordering::Relaxed } else { order }
@@ -414,6 +418,6 @@ impl Spoil for BumpNotReleased {
 #[test]
 fn without_i3_a_spinner_spins_for_ever() {
     must_find("branches", 3, || {
-        stop_a_spinner::<Spoiled<BumpNotReleased>>(0)
+        spoiled::<BumpNotReleased>(|| stop_a_spinner::<Spoiled>(0))
     });
 }

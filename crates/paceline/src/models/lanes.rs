@@ -6,8 +6,6 @@
 //! makes another one. Then the queues are looked through. Bounds: two threads, one or two jobs, two
 //! preemptions. Planted bugs: the fence of either side too weak, and the second look of the maker left out.
 
-use std::panic::Location;
-
 use event::Nanos;
 use platform::{Atomic, Lane, Omission, Ordering, Platform};
 
@@ -71,7 +69,7 @@ const TO_THE_FRONT: (Lane, Lane) = (Lane::Normal, Lane::Frame);
 fn a_job_that_becomes_ready_is_raised() {
     for lanes in [OUT_OF_BACKGROUND, OUT_OF_A_SHARE, TO_THE_FRONT] {
         check(2, 2, move |first| {
-            made_ready(Spoiled::<Ordered>::HERE, lanes, first);
+            made_ready(Spoiled::by::<Ordered>(), lanes, first);
         });
     }
 }
@@ -99,14 +97,14 @@ fn ranked<P: Platform>(platform: P, first: usize) {
 
 #[test]
 fn a_ranked_job_that_becomes_ready_is_raised() {
-    check(2, 2, |first| ranked(Spoiled::<Ordered>::HERE, first));
+    check(2, 2, |first| ranked(Spoiled::by::<Ordered>(), first));
 }
 
 #[test]
 fn without_a_fence_or_a_second_look_a_ranked_job_is_not_raised() {
-    must_find(FORGOTTEN, 2, || ranked(Spoiled::<LooksOnce>::HERE, 0));
-    must_find(FORGOTTEN, 2, || ranked(Spoiled::<WeakAtPublisher>::HERE, 0));
-    must_find(FORGOTTEN, 2, || ranked(Spoiled::<WeakAtRaiser>::HERE, 0));
+    must_find(FORGOTTEN, 2, || ranked(Spoiled::by::<LooksOnce>(), 0));
+    must_find(FORGOTTEN, 2, || ranked(Spoiled::by::<WeakAtPublisher>(), 0));
+    must_find(FORGOTTEN, 2, || ranked(Spoiled::by::<WeakAtRaiser>(), 0));
 }
 
 /// The fence of the thread that raises is too weak, and that of a waiter.
@@ -115,7 +113,7 @@ pub(super) struct WeakAtRaiser;
 
 impl Spoil for WeakAtRaiser {
     const ORDERED: bool = true;
-    const FILE: &'static str = "lanes/raise.rs";
+    const FILES: &'static [&'static str] = &["lanes/raise.rs"];
     fn fence(_: Ordering) -> Ordering {
         Ordering::AcqRel // Partner: the maker's fence.
     }
@@ -128,11 +126,7 @@ struct WeakAtBacklog;
 
 impl Spoil for WeakAtBacklog {
     const ORDERED: bool = true;
-    #[track_caller]
-    fn is_here() -> bool {
-        let file = Location::caller().file();
-        file.ends_with("slow/mod.rs") || file.ends_with("idle/mod.rs")
-    }
+    const FILES: &'static [&'static str] = &["slow/mod.rs", "idle/mod.rs"];
     fn fence(_: Ordering) -> Ordering {
         Ordering::AcqRel // Partner: the raiser's fence.
     }
@@ -144,7 +138,7 @@ struct WeakAtPublisher;
 
 impl Spoil for WeakAtPublisher {
     const ORDERED: bool = true;
-    const FILE: &'static str = "idle/mod.rs";
+    const FILES: &'static [&'static str] = &["idle/mod.rs"];
     fn fence(_: Ordering) -> Ordering {
         Ordering::AcqRel // Partner: the raiser's fence.
     }
@@ -162,23 +156,23 @@ impl Spoil for LooksOnce {
 #[test]
 fn with_a_weaker_fence_of_the_raiser_a_job_that_becomes_ready_is_not_raised() {
     must_find(FORGOTTEN, 2, || {
-        made_ready(Spoiled::<WeakAtRaiser>::HERE, OUT_OF_BACKGROUND, 0);
+        made_ready(Spoiled::by::<WeakAtRaiser>(), OUT_OF_BACKGROUND, 0);
     });
     must_find(FORGOTTEN, 2, || {
-        made_ready(Spoiled::<WeakAtRaiser>::HERE, TO_THE_FRONT, 0);
+        made_ready(Spoiled::by::<WeakAtRaiser>(), TO_THE_FRONT, 0);
     });
 }
 
 #[test]
 fn with_a_weaker_fence_of_the_maker_a_job_that_becomes_ready_is_not_raised() {
     must_find(FORGOTTEN, 2, || {
-        made_ready(Spoiled::<WeakAtBacklog>::HERE, OUT_OF_BACKGROUND, 0);
+        made_ready(Spoiled::by::<WeakAtBacklog>(), OUT_OF_BACKGROUND, 0);
     });
     must_find(FORGOTTEN, 2, || {
-        made_ready(Spoiled::<WeakAtPublisher>::HERE, TO_THE_FRONT, 0);
+        made_ready(Spoiled::by::<WeakAtPublisher>(), TO_THE_FRONT, 0);
     });
     must_find(FORGOTTEN, 2, || {
-        made_ready(Spoiled::<WeakAtPublisher>::HERE, OUT_OF_A_SHARE, 0);
+        made_ready(Spoiled::by::<WeakAtPublisher>(), OUT_OF_A_SHARE, 0);
     });
 }
 
@@ -186,7 +180,7 @@ fn with_a_weaker_fence_of_the_maker_a_job_that_becomes_ready_is_not_raised() {
 fn without_the_second_look_a_job_that_becomes_ready_is_not_raised() {
     for lanes in [OUT_OF_BACKGROUND, OUT_OF_A_SHARE, TO_THE_FRONT] {
         must_find(FORGOTTEN, 2, move || {
-            made_ready(Spoiled::<LooksOnce>::HERE, lanes, 0);
+            made_ready(Spoiled::by::<LooksOnce>(), lanes, 0);
         });
     }
 }
@@ -214,7 +208,7 @@ fn edge_added<P: Platform>(platform: P, first: usize) {
 
 #[test]
 fn a_predecessor_that_is_added_is_raised() {
-    check(2, 2, |first| edge_added(Spoiled::<Ordered>::HERE, first));
+    check(2, 2, |first| edge_added(Spoiled::by::<Ordered>(), first));
 }
 
 /// The fence behind a late edge is too weak.
@@ -223,7 +217,7 @@ struct WeakAtEdge;
 
 impl Spoil for WeakAtEdge {
     const ORDERED: bool = true;
-    const FILE: &'static str = "work/caller.rs";
+    const FILES: &'static [&'static str] = &["work/caller.rs"];
     fn fence(_: Ordering) -> Ordering {
         Ordering::AcqRel // Partner: the raiser's fence.
     }
@@ -231,9 +225,9 @@ impl Spoil for WeakAtEdge {
 
 #[test]
 fn with_a_weaker_fence_a_predecessor_that_is_added_is_not_raised() {
-    must_find(FORGOTTEN, 2, || edge_added(Spoiled::<WeakAtEdge>::HERE, 0));
+    must_find(FORGOTTEN, 2, || edge_added(Spoiled::by::<WeakAtEdge>(), 0));
     must_find(FORGOTTEN, 2, || {
-        edge_added(Spoiled::<WeakAtRaiser>::HERE, 0);
+        edge_added(Spoiled::by::<WeakAtRaiser>(), 0);
     });
 }
 
@@ -294,28 +288,28 @@ fn scope_of<P: Platform>(context: &Context<'_, P>, job: Ticket) -> Ticket {
 #[test]
 fn what_a_job_waits_for_is_raised_with_it() {
     check(2, 2, |first| {
-        begun(Spoiled::<Ordered>::HERE, Raised::Itself, first);
+        begun(Spoiled::by::<Ordered>(), Raised::Itself, first);
     });
 }
 
 #[test]
 fn with_a_weaker_fence_what_a_job_waits_for_is_not_raised() {
     must_find(FORGOTTEN, 2, || {
-        begun(Spoiled::<WeakAtRaiser>::HERE, Raised::Itself, 0);
+        begun(Spoiled::by::<WeakAtRaiser>(), Raised::Itself, 0);
     });
 }
 
 #[test]
 fn what_a_part_waits_for_is_raised_with_its_scope() {
     check(2, 2, |first| {
-        begun(Spoiled::<Ordered>::HERE, Raised::ItsScope, first);
+        begun(Spoiled::by::<Ordered>(), Raised::ItsScope, first);
     });
 }
 
 #[test]
 fn with_a_weaker_fence_what_a_part_waits_for_is_not_raised() {
     must_find(FORGOTTEN, 2, || {
-        begun(Spoiled::<WeakAtRaiser>::HERE, Raised::ItsScope, 0);
+        begun(Spoiled::by::<WeakAtRaiser>(), Raised::ItsScope, 0);
     });
 }
 
@@ -354,5 +348,5 @@ fn ended<P: Platform>(platform: P, first: usize) {
 
 #[test]
 fn a_raise_that_comes_too_late_loses_nothing() {
-    check(2, 2, |first| ended(Spoiled::<Ordered>::HERE, first));
+    check(2, 2, |first| ended(Spoiled::by::<Ordered>(), first));
 }

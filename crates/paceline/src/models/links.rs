@@ -23,7 +23,7 @@ use platform::{Atomic, Ordering, Platform};
 use testkit::Loom;
 
 use super::{
-    Notes, Ordered, Part, RACE, Site, Spoil, Spoiled, check, held_job, must_find, together,
+    Notes, Ordered, Part, RACE, Site, Spoil, Spoiled, check, held_job, must_find, spoiled, together,
 };
 use crate::queues::Queue;
 use crate::store::NIL;
@@ -101,7 +101,7 @@ fn join_two_edges<P: Platform>(platform: P, first: usize) {
 #[test]
 fn the_last_of_two_predecessors_releases_the_successor() {
     check(3, 2, |first| {
-        join_two_edges(Spoiled::<Ordered>::HERE, first)
+        join_two_edges(Spoiled::by::<Ordered>(), first)
     });
 }
 
@@ -111,7 +111,7 @@ struct NotCounted;
 
 impl Spoil for NotCounted {
     const ORDERED: bool = true;
-    const FILE: &'static str = "graph/finish.rs";
+    const FILES: &'static [&'static str] = &["graph/finish.rs"];
     fn count_down(_: Ordering) -> Ordering {
         Ordering::Relaxed
     }
@@ -120,7 +120,7 @@ impl Spoil for NotCounted {
 /// The race is in the successor's body. It is a panic of the job, which is caught, and nothing is seen.
 #[test]
 fn a_release_that_publishes_nothing_runs_the_successor_too_early() {
-    must_find(LOST, 3, || join_two_edges(Spoiled::<NotCounted>::HERE, 0));
+    must_find(LOST, 3, || join_two_edges(Spoiled::by::<NotCounted>(), 0));
 }
 
 /// Tells the listeners on a list that a job is over.
@@ -179,14 +179,14 @@ fn notify_two<P: Platform>(platform: P, first: usize, notify: Notify<P>) {
 #[test]
 fn all_successors_are_told_although_the_first_one_is_over() {
     check(3, 2, |first| {
-        notify_two(Spoiled::<Ordered>::HERE, first, notify)
+        notify_two(Spoiled::by::<Ordered>(), first, notify)
     });
 }
 
 #[test]
 fn a_successor_that_is_looked_for_too_late_is_lost() {
     must_find(LOST, 3, || {
-        notify_two(Spoiled::<Ordered>::HERE, 0, notify_and_then_look)
+        notify_two(Spoiled::by::<Ordered>(), 0, notify_and_then_look)
     });
 }
 
@@ -262,7 +262,7 @@ fn links_are_not_taken_for_a_parent() {
 struct NotReleasedFlags;
 
 impl Spoil for NotReleasedFlags {
-    const FILE: &'static str = "graph/make.rs";
+    const FILES: &'static [&'static str] = &["graph/make.rs"];
     fn store_small(_: Ordering) -> Ordering {
         Ordering::Relaxed
     }
@@ -271,10 +271,10 @@ impl Spoil for NotReleasedFlags {
 #[test]
 fn links_without_release_are_taken_for_a_parent() {
     must_find(MADE_BY, 3, || {
-        ask_for_the_parent(Spoiled::<NotReleasedBySlot>::HERE, 0, true)
+        ask_for_the_parent(Spoiled::by::<NotReleasedBySlot>(), 0, true)
     });
     must_find(MADE_BY, 3, || {
-        ask_for_the_parent(Spoiled::<NotReleasedFlags>::HERE, 0, false)
+        ask_for_the_parent(Spoiled::by::<NotReleasedFlags>(), 0, false)
     });
 }
 
@@ -302,7 +302,7 @@ fn a_waiter_is_told_and_sees_what_was_done() {
 struct NotReleasedByAdder;
 
 impl Spoil for NotReleasedByAdder {
-    const FILE: &'static str = "edges.rs";
+    const FILES: &'static [&'static str] = &["edges.rs"];
     fn exchange(_: Ordering) -> Ordering {
         Ordering::Relaxed
     }
@@ -311,7 +311,7 @@ impl Spoil for NotReleasedByAdder {
 #[test]
 fn an_edge_that_was_added_without_release_is_misread() {
     must_find(RACE, 3, || {
-        add_an_edge(Spoiled::<NotReleasedByAdder>::HERE, 0)
+        add_an_edge(Spoiled::by::<NotReleasedByAdder>(), 0)
     });
 }
 
@@ -320,14 +320,14 @@ fn an_edge_that_was_added_without_release_is_misread() {
 struct Torn;
 
 impl Spoil for Torn {
-    const FILE: &'static str = "edges.rs";
+    const FILES: &'static [&'static str] = &["edges.rs"];
     const TORN: bool = true;
 }
 
 #[test]
 fn an_edge_that_is_added_to_a_closed_list_is_lost() {
-    must_find(LOST, 3, || add_an_edge(Spoiled::<Torn>::HERE, 0));
-    must_find("deadlock", 2, || wait_for_the_end(Spoiled::<Torn>::HERE, 0));
+    must_find(LOST, 3, || add_an_edge(Spoiled::by::<Torn>(), 0));
+    must_find("deadlock", 2, || wait_for_the_end(Spoiled::by::<Torn>(), 0));
 }
 
 /// Adding looks at the link on top of the list, and not at the job that the list belongs to.
@@ -335,7 +335,7 @@ fn an_edge_that_is_added_to_a_closed_list_is_lost() {
 struct NoGeneration;
 
 impl Spoil for NoGeneration {
-    const FILE: &'static str = "edges.rs";
+    const FILES: &'static [&'static str] = &["edges.rs"];
     fn mistaken(now: u64, current: u64, new: u64) -> Option<u64> {
         let node = u64::from(NIL);
         (now & node == current & node).then_some(now & !node | new & node)
@@ -344,7 +344,7 @@ impl Spoil for NoGeneration {
 
 #[test]
 fn an_edge_that_is_added_to_the_next_jobs_list_is_lost() {
-    must_find(LOST, 3, || add_an_edge(Spoiled::<NoGeneration>::HERE, 0));
+    must_find(LOST, 3, || add_an_edge(Spoiled::by::<NoGeneration>(), 0));
 }
 
 /// A slot publishes nothing: neither the end of a job nor the next link of a list.
@@ -352,7 +352,7 @@ fn an_edge_that_is_added_to_the_next_jobs_list_is_lost() {
 struct NotReleasedBySlot;
 
 impl Spoil for NotReleasedBySlot {
-    const FILE: &'static str = "store/slot.rs";
+    const FILES: &'static [&'static str] = &["store/slot.rs"];
     fn store(_: u64, _: Ordering) -> Ordering {
         Ordering::Relaxed
     }
@@ -363,7 +363,7 @@ impl Spoil for NotReleasedBySlot {
 struct NotReleasedByCloser;
 
 impl Spoil for NotReleasedByCloser {
-    const FILE: &'static str = "graph/finish.rs";
+    const FILES: &'static [&'static str] = &["graph/finish.rs"];
     fn change(_: u64, _: Ordering) -> Ordering {
         Ordering::Relaxed
     }
@@ -372,10 +372,10 @@ impl Spoil for NotReleasedByCloser {
 #[test]
 fn an_end_that_publishes_nothing_is_seen_too_early() {
     must_find(RACE, 2, || {
-        wait_for_the_end(Spoiled::<NotReleasedBySlot>::HERE, 0)
+        wait_for_the_end(Spoiled::by::<NotReleasedBySlot>(), 0)
     });
     must_find(RACE, 3, || {
-        add_an_edge(Spoiled::<NotReleasedByCloser>::HERE, 0)
+        add_an_edge(Spoiled::by::<NotReleasedByCloser>(), 0)
     });
 }
 
@@ -416,7 +416,7 @@ fn links_are_read_whole_or_not_at_all() {
 struct NotReleasedByFiller;
 
 impl Spoil for NotReleasedByFiller {
-    const FILE: &'static str = "store/links.rs";
+    const FILES: &'static [&'static str] = &["store/links.rs"];
     fn store(_: u64, _: Ordering) -> Ordering {
         Ordering::Relaxed
     }
@@ -427,7 +427,7 @@ impl Spoil for NotReleasedByFiller {
 struct NotCleared;
 
 impl Spoil for NotCleared {
-    const FILE: &'static str = "store/links.rs";
+    const FILES: &'static [&'static str] = &["store/links.rs"];
     fn written(value: u64) -> u64 {
         if value == 0 { OLD.0 } else { value }
     }
@@ -436,7 +436,9 @@ impl Spoil for NotCleared {
 #[test]
 fn a_block_that_is_filled_carelessly_is_misread() {
     must_find(MIXED, 3, || {
-        fill_while_it_is_read::<Spoiled<NotReleasedByFiller>>(0)
+        spoiled::<NotReleasedByFiller>(|| fill_while_it_is_read::<Spoiled>(0))
     });
-    must_find(MIXED, 3, || fill_while_it_is_read::<Spoiled<NotCleared>>(0));
+    must_find(MIXED, 3, || {
+        spoiled::<NotCleared>(|| fill_while_it_is_read::<Spoiled>(0))
+    });
 }

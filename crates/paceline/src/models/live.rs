@@ -8,7 +8,7 @@
 use event::Nanos;
 use platform::{Limits, Memory};
 
-use super::{Notes, Ordered, Spoil, Spoiled, check, must_find, together, two_cpus};
+use super::{Notes, Ordered, Spoil, Spoiled, check, must_find, spoiled, together, two_cpus};
 use crate::adapt::LiveMachine;
 
 /// The time at which both threads pass by. A refresh has been due for a while.
@@ -35,7 +35,9 @@ fn two_pass_by<M: Memory>(first: usize) {
 
 #[test]
 fn one_of_two_refreshes() {
-    check(2, 2, two_pass_by::<Spoiled<Ordered>>);
+    check(2, 2, |first| {
+        spoiled::<Ordered>(|| two_pass_by::<Spoiled>(first))
+    });
 }
 
 /// A thread takes its turn in two steps.
@@ -44,11 +46,13 @@ struct Torn;
 
 impl Spoil for Torn {
     const ORDERED: bool = true;
-    const FILE: &'static str = "live/mod.rs";
+    const FILES: &'static [&'static str] = &["live/mod.rs"];
     const TORN: bool = true;
 }
 
 #[test]
 fn a_turn_that_is_not_one_step_is_taken_twice() {
-    must_find("one refresh is due", 2, || two_pass_by::<Spoiled<Torn>>(0));
+    must_find("one refresh is due", 2, || {
+        spoiled::<Torn>(|| two_pass_by::<Spoiled>(0))
+    });
 }

@@ -53,7 +53,7 @@ use platform::{
 };
 use testkit::Loom;
 
-use spoil::{Ordered, Spoil, Spoiled, WeakFences, Word32};
+use spoil::{Ordered, Spoil, Spoiled, WeakFences, Word32, spoiled};
 
 use crate::WaitPolicy;
 use crate::adapt::{Adapt, MachineView, WorkersRequest};
@@ -85,14 +85,15 @@ fn together<const N: usize>(first: usize, mut parts: [Part; N]) {
 /// conflict. For that it keeps only the last access to each word. So a read can hide another thread's
 /// earlier read from a write that follows. From another beginning it does not.
 fn check(preemptions: usize, parts: usize, model: impl Fn(usize) + Send + Sync + Copy + 'static) {
-    let started_first = |first| testkit::loom::model(preemptions, move || model(first));
+    let started_first =
+        |first| testkit::loom::model(preemptions, move || spoiled::<Ordered>(|| model(first)));
     let executions: u64 = (0..parts).map(started_first).sum();
     println!("{executions} executions");
 }
 
 /// Demands that a planted bug is found, and that the checker's message contains `symptom`.
 fn must_find(symptom: &str, preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
-    let bug = testkit::loom::expect_bug(preemptions, model);
+    let bug = testkit::loom::expect_bug(preemptions, move || spoiled::<Ordered>(&model));
     assert!(bug.contains(symptom), "another bug was found: {bug}");
 }
 

@@ -64,7 +64,7 @@ fn ready_while_it_waits<P: Platform>(platform: P, first: usize) {
 #[test]
 fn a_job_wakes_the_thread_it_is_pinned_to() {
     check(1, 2, |first| {
-        ready_while_it_waits(Spoiled::<Ordered>::HERE, first)
+        ready_while_it_waits(Spoiled::by::<Ordered>(), first)
     });
 }
 
@@ -80,7 +80,7 @@ impl Spoil for NotUnparked {
 #[test]
 fn without_an_unpark_it_sleeps_on() {
     must_find("deadlock", 1, || {
-        ready_while_it_waits(Spoiled::<NotUnparked>::HERE, 0)
+        ready_while_it_waits(Spoiled::by::<NotUnparked>(), 0)
     });
 }
 
@@ -107,7 +107,7 @@ fn ready_while_it_leaves<P: Platform>(platform: P, first: usize) {
 #[test]
 fn a_job_is_not_left_behind() {
     check(2, 2, |first| {
-        ready_while_it_leaves(Spoiled::<Ordered>::HERE, first)
+        ready_while_it_leaves(Spoiled::by::<Ordered>(), first)
     });
 }
 
@@ -148,12 +148,12 @@ fn needed_late<P: Platform>(platform: P, first: usize) {
 
 #[test]
 fn it_comes_for_what_it_needs() {
-    check(2, 2, |first| needed_late(Spoiled::<Ordered>::HERE, first));
+    check(2, 2, |first| needed_late(Spoiled::by::<Ordered>(), first));
 }
 
 #[test]
 fn without_an_unpark_it_does_not_come() {
     must_find("deadlock", 2, || {
-        needed_late(Spoiled::<NotUnparked>::HERE, 0)
+        needed_late(Spoiled::by::<NotUnparked>(), 0)
     });
 }

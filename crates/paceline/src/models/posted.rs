@@ -14,7 +14,7 @@ use event::Nanos;
 use platform::{Atomic, Memory, Ordering, Platform};
 use testkit::Loom;
 
-use super::{Ordered, Part, Site, Spoil, Spoiled, check, must_find, together};
+use super::{Ordered, Part, Site, Spoil, Spoiled, check, must_find, spoiled, together};
 use crate::queues::Queue;
 use crate::store::{JobPhase, Label, Slot, Ticket};
 use crate::work::posted::{Posted, PostedWait, ThreadWords};
@@ -120,7 +120,7 @@ fn a_thread_is_not_taken_for_the_one_before() {
 struct NotReleasedByPoster;
 
 impl Spoil for NotReleasedByPoster {
-    const FILE: &'static str = "work/posted.rs";
+    const FILES: &'static [&'static str] = &["work/posted.rs"];
     fn store(_: u64, _: Ordering) -> Ordering {
         Ordering::Relaxed
     }
@@ -131,7 +131,7 @@ impl Spoil for NotReleasedByPoster {
 struct OneSidedFences;
 
 impl Spoil for OneSidedFences {
-    const FILE: &'static str = "work/posted.rs";
+    const FILES: &'static [&'static str] = &["work/posted.rs"];
     fn fence(_: Ordering) -> Ordering {
         Ordering::Acquire // Partner: none, that is the bug.
     }
@@ -139,9 +139,15 @@ impl Spoil for OneSidedFences {
 
 #[test]
 fn what_is_posted_carelessly_is_misread() {
-    must_find(MIXED, 2, || two_waits::<Spoiled<NotReleasedByPoster>>(0));
-    must_find(MIXED, 2, || two_waits::<Spoiled<OneSidedFences>>(0));
-    must_find(MIXED, 2, || two_tenants::<Spoiled<OneSidedFences>>(0));
+    must_find(MIXED, 2, || {
+        spoiled::<NotReleasedByPoster>(|| two_waits::<Spoiled>(0))
+    });
+    must_find(MIXED, 2, || {
+        spoiled::<OneSidedFences>(|| two_waits::<Spoiled>(0))
+    });
+    must_find(MIXED, 2, || {
+        spoiled::<OneSidedFences>(|| two_tenants::<Spoiled>(0))
+    });
 }
 
 /// The slot of a job gets another one, with another name, while a thread looks at it.
@@ -231,7 +237,7 @@ fn look_at_the_place<P: Platform>(platform: P, first: usize) {
 fn a_job_is_not_taken_for_the_next_one_in_its_slot() {
     check(3, 2, |first| look_at_the_name(Loom, first));
     check(1, 3, |first| {
-        look_at_the_place(Spoiled::<Ordered>::HERE, first)
+        look_at_the_place(Spoiled::by::<Ordered>(), first)
     });
 }
 
@@ -240,7 +246,7 @@ fn a_job_is_not_taken_for_the_next_one_in_its_slot() {
 struct NotReleasedLabel;
 
 impl Spoil for NotReleasedLabel {
-    const FILE: &'static str = "graph/make.rs";
+    const FILES: &'static [&'static str] = &["graph/make.rs"];
     fn store_small(_: Ordering) -> Ordering {
         Ordering::Relaxed
     }
@@ -252,7 +258,7 @@ struct NotReleasedPlace;
 
 impl Spoil for NotReleasedPlace {
     const ORDERED: bool = true;
-    const FILE: &'static str = "work/run.rs";
+    const FILES: &'static [&'static str] = &["work/run.rs"];
     fn store_small(_: Ordering) -> Ordering {
         Ordering::Relaxed
     }
@@ -261,9 +267,9 @@ impl Spoil for NotReleasedPlace {
 #[test]
 fn words_of_a_job_that_publish_nothing_are_taken_for_those_of_another() {
     must_find(MIXED, 3, || {
-        look_at_the_name(Spoiled::<NotReleasedLabel>::HERE, 0)
+        look_at_the_name(Spoiled::by::<NotReleasedLabel>(), 0)
     });
     must_find(MIXED, 1, || {
-        look_at_the_place(Spoiled::<NotReleasedPlace>::HERE, 0)
+        look_at_the_place(Spoiled::by::<NotReleasedPlace>(), 0)
     });
 }

@@ -41,7 +41,7 @@ fn join_with_a_thief<P: Platform>(platform: P, first: usize) {
 #[test]
 fn a_promoted_fork_is_run_once() {
     check(2, 2, |first| {
-        join_with_a_thief(Spoiled::<Ordered>::HERE, first)
+        join_with_a_thief(Spoiled::by::<Ordered>(), first)
     });
 }
 
@@ -51,7 +51,7 @@ struct Torn;
 
 impl Spoil for Torn {
     const ORDERED: bool = true;
-    const FILE: &'static str = "slot.rs";
+    const FILES: &'static [&'static str] = &["slot.rs"];
     const TORN: bool = true;
 }
 
@@ -61,7 +61,7 @@ struct NotReleased;
 
 impl Spoil for NotReleased {
     const ORDERED: bool = true;
-    const FILE: &'static str = "store/slot.rs";
+    const FILES: &'static [&'static str] = &["store/slot.rs"];
     fn store(_: u64, _: Ordering) -> Ordering {
         Ordering::Relaxed
     }
@@ -70,12 +70,12 @@ impl Spoil for NotReleased {
 #[test]
 fn a_claim_that_is_not_one_step_runs_a_fork_twice() {
     // Both have the body, which only one may touch.
-    must_find(RACE, 2, || join_with_a_thief(Spoiled::<Torn>::HERE, 0));
+    must_find(RACE, 2, || join_with_a_thief(Spoiled::by::<Torn>(), 0));
 }
 
 #[test]
 fn an_end_that_publishes_nothing_is_seen_too_early() {
     must_find(RACE, 2, || {
-        join_with_a_thief(Spoiled::<NotReleased>::HERE, 0)
+        join_with_a_thief(Spoiled::by::<NotReleased>(), 0)
     });
 }

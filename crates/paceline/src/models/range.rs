@@ -11,7 +11,7 @@ use std::sync::Arc;
 use platform::{Atomic, Memory, Ordering};
 use testkit::Loom;
 
-use super::{Notes, Part, Spoil, Spoiled, check, must_find, together};
+use super::{Notes, Part, Spoil, Spoiled, check, must_find, spoiled, together};
 use crate::work::range::words::{cut_half, take_front};
 
 /// A range word.
@@ -102,5 +102,7 @@ impl Spoil for Torn {
 
 #[test]
 fn a_word_that_is_not_exchanged_at_once_hands_out_items_twice() {
-    must_find(SYMPTOM, 3, || one_thief::<Spoiled<Torn>>(0, 3, 1));
+    must_find(SYMPTOM, 3, || {
+        spoiled::<Torn>(|| one_thief::<Spoiled>(0, 3, 1))
+    });
 }

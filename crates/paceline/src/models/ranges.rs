@@ -75,7 +75,7 @@ fn started_by_two<P: Platform>(platform: P, first: usize, items: usize, other: S
 /// A worker starts the range and goes on working. The other thread helps with it, and then waits for an
 /// effect of the job after the range.
 fn left_to_a_worker<S: Spoil>(first: usize) {
-    let site = Site::new(Spoiled::<S>::HERE, 4, 2);
+    let site = Site::new(Spoiled::by::<S>(), 4, 2);
     let (bell, context) = (Bell::new(), site.context(1));
     let rope = bell.clone();
     let range = context.job("range");
@@ -110,7 +110,7 @@ struct NotReleased;
 
 impl Spoil for NotReleased {
     const ORDERED: bool = true;
-    const FILE: &'static str = "range/open.rs";
+    const FILES: &'static [&'static str] = &["range/open.rs"];
     fn change(_: u64, _: Ordering) -> Ordering {
         Ordering::Relaxed
     }
@@ -120,7 +120,7 @@ impl Spoil for NotReleased {
 fn two_workers_run_a_range() {
     for items in [1, 2] {
         check(3, 2, move |first| {
-            started_by_two(Spoiled::<Ordered>::HERE, first, items, work);
+            started_by_two(Spoiled::by::<Ordered>(), first, items, work);
         });
     }
 }
@@ -129,7 +129,7 @@ fn two_workers_run_a_range() {
 fn a_worker_and_a_waiter_run_a_range() {
     for items in [1, 2] {
         check(3, 2, move |first| {
-            started_by_two(Spoiled::<Ordered>::HERE, first, items, help);
+            started_by_two(Spoiled::by::<Ordered>(), first, items, help);
         });
     }
 }
@@ -137,17 +137,17 @@ fn a_worker_and_a_waiter_run_a_range() {
 #[test]
 fn a_silent_end_after_a_vain_join_is_found() {
     must_find(UNANNOUNCED, 3, || {
-        started_by_two(Spoiled::<InSilence>::HERE, 0, 1, work);
+        started_by_two(Spoiled::by::<InSilence>(), 0, 1, work);
     });
     must_find(UNANNOUNCED, 3, || {
-        started_by_two(Spoiled::<InSilence>::HERE, 1, 1, help);
+        started_by_two(Spoiled::by::<InSilence>(), 1, 1, help);
     });
 }
 
 #[test]
 fn participants_that_leave_without_release_are_found() {
     must_find(RACE, 3, || {
-        started_by_two(Spoiled::<NotReleased>::HERE, 0, 1, work);
+        started_by_two(Spoiled::by::<NotReleased>(), 0, 1, work);
     });
 }
 

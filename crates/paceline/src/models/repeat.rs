@@ -13,7 +13,7 @@ use std::sync::Arc;
 use event::Nanos;
 use platform::{Ordering, Platform, SharedCell};
 
-use super::{Notes, Ordered, Part, RACE, Spoil, Spoiled, check, must_find, together};
+use super::{Notes, Ordered, Part, RACE, Spoil, Spoiled, check, must_find, spoiled, together};
 use crate::work::{Pieces, Repeat, RepeatEnd};
 
 const SYMPTOM: &str = "the job's results";
@@ -116,7 +116,7 @@ struct NotReleased;
 
 impl Spoil for NotReleased {
     const ORDERED: bool = true;
-    const FILE: &'static str = "repeat/pieces.rs";
+    const FILES: &'static [&'static str] = &["repeat/pieces.rs"];
     fn change(_: u64, _: Ordering) -> Ordering {
         Ordering::Relaxed
     }
@@ -128,7 +128,7 @@ struct NotDecided;
 
 impl Spoil for NotDecided {
     const ORDERED: bool = true;
-    const FILE: &'static str = "repeat/pieces.rs";
+    const FILES: &'static [&'static str] = &["repeat/pieces.rs"];
     fn operand(_: u64) -> u64 {
         0
     }
@@ -140,7 +140,7 @@ struct TornRepeat;
 
 impl Spoil for TornRepeat {
     const ORDERED: bool = true;
-    const FILE: &'static str = "repeat/pieces.rs";
+    const FILES: &'static [&'static str] = &["repeat/pieces.rs"];
     const TORN: bool = true;
 }
 
@@ -148,20 +148,22 @@ impl Spoil for TornRepeat {
 fn a_piece_that_is_repeated_counts_once() {
     for count in [1, 2] {
         check(3, 2, move |first| {
-            taken_and_repeated::<Spoiled<Ordered>>(first, count);
+            taken_and_repeated::<Spoiled>(first, count);
         });
     }
 }
 
 #[test]
 fn a_piece_is_repeated_by_one_thread() {
-    check(3, 2, repeated_by_two::<Spoiled<Ordered>>);
+    check(3, 2, |first| {
+        spoiled::<Ordered>(|| repeated_by_two::<Spoiled>(first))
+    });
 }
 
 #[test]
 fn a_waiting_thread_begins_after_what_is_earlier() {
     check(3, 2, |first| {
-        helped_after_what_is_earlier(Spoiled::<Ordered>::HERE, first);
+        helped_after_what_is_earlier(Spoiled::by::<Ordered>(), first);
     });
 }
 
@@ -171,7 +173,7 @@ struct EntersInSilence;
 
 impl Spoil for EntersInSilence {
     const ORDERED: bool = true;
-    const FILE: &'static str = "repeat/pieces.rs";
+    const FILES: &'static [&'static str] = &["repeat/pieces.rs"];
     fn change(_: u64, order: Ordering) -> Ordering {
         match order {
             // Partner: the Acquire in `help`.
@@ -185,25 +187,27 @@ impl Spoil for EntersInSilence {
 fn a_participant_that_begins_in_silence_is_found() {
     // The checker panics in the body, which ends the job.
     must_find(SYMPTOM, 3, || {
-        helped_after_what_is_earlier(Spoiled::<EntersInSilence>::HERE, 0);
+        helped_after_what_is_earlier(Spoiled::by::<EntersInSilence>(), 0);
     });
 }
 
 #[test]
 fn a_piece_that_is_counted_in_silence_is_found() {
     must_find(RACE, 3, || {
-        taken_and_repeated::<Spoiled<NotReleased>>(0, 2);
+        spoiled::<NotReleased>(|| taken_and_repeated::<Spoiled>(0, 2));
     });
 }
 
 #[test]
 fn a_piece_that_counts_twice_is_found() {
     must_find(RACE, 3, || {
-        taken_and_repeated::<Spoiled<NotDecided>>(0, 1);
+        spoiled::<NotDecided>(|| taken_and_repeated::<Spoiled>(0, 1));
     });
 }
 
 #[test]
 fn a_piece_that_two_threads_repeat_is_found() {
-    must_find(BEGUN, 3, || repeated_by_two::<Spoiled<TornRepeat>>(0));
+    must_find(BEGUN, 3, || {
+        spoiled::<TornRepeat>(|| repeated_by_two::<Spoiled>(0))
+    });
 }

@@ -11,7 +11,7 @@ use event::{Event, EventKind, Nanos};
 use platform::{Memory, Ordering};
 use testkit::Loom;
 
-use super::{Notes, Part, Spoil, Spoiled, check, must_find, together};
+use super::{Notes, Part, Spoil, Spoiled, check, must_find, spoiled, together};
 use crate::record::rings::Ring;
 
 const EVENTS: u64 = 3;
@@ -80,7 +80,7 @@ fn events_are_got_whole_or_counted() {
 struct NotPublished;
 
 impl Spoil for NotPublished {
-    const FILE: &'static str = "rings/mod.rs";
+    const FILES: &'static [&'static str] = &["rings/mod.rs"];
     fn store(_: u64, _: Ordering) -> Ordering {
         Ordering::Relaxed
     }
@@ -88,5 +88,7 @@ impl Spoil for NotPublished {
 
 #[test]
 fn a_ring_that_publishes_nothing_gives_old_words() {
-    must_find("event", 3, || put_and_drain::<Spoiled<NotPublished>>(0));
+    must_find("event", 3, || {
+        spoiled::<NotPublished>(|| put_and_drain::<Spoiled>(0))
+    });
 }

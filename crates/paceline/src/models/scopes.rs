@@ -73,14 +73,14 @@ fn a_scope_is_told_by_two_threads() {
 struct TornEdges;
 
 impl Spoil for TornEdges {
-    const FILE: &'static str = "graph/edges.rs";
+    const FILES: &'static [&'static str] = &["graph/edges.rs"];
     const TORN: bool = true;
 }
 
 #[test]
 fn a_torn_exchange_forgets_a_job() {
     must_find(FORGOTTEN, 3, || {
-        two_needs(Spoiled::<TornEdges>::HERE, 0, true)
+        two_needs(Spoiled::by::<TornEdges>(), 0, true)
     });
 }
 
@@ -116,13 +116,13 @@ fn need_while_it_waits<P: Platform>(platform: P, first: usize) {
 #[test]
 fn a_waiter_runs_what_its_scope_comes_to_need() {
     check(1, 2, |first| {
-        need_while_it_waits(Spoiled::<Ordered>::HERE, first)
+        need_while_it_waits(Spoiled::by::<Ordered>(), first)
     });
 }
 
 #[test]
 fn without_full_fences_the_waiter_is_not_told() {
     must_find("deadlock", 1, || {
-        need_while_it_waits(Spoiled::<WeakFences>::HERE, 0)
+        need_while_it_waits(Spoiled::by::<WeakFences>(), 0)
     });
 }

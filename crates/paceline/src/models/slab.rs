@@ -10,7 +10,7 @@ use std::sync::Arc;
 use platform::{Memory, Ordering, SharedCell};
 use testkit::Loom;
 
-use super::{Notes, Part, RACE, Spoil, Spoiled, check, must_find, together};
+use super::{Notes, Part, RACE, Spoil, Spoiled, check, must_find, spoiled, together};
 use crate::store::{Cache, Slab};
 
 /// An entry, which the thread that has it writes to.
@@ -95,7 +95,7 @@ fn an_entry_is_handed_out_once() {
 struct NoTag;
 
 impl Spoil for NoTag {
-    const FILE: &'static str = "slab/depot.rs";
+    const FILES: &'static [&'static str] = &["slab/depot.rs"];
     fn written(value: u64) -> u64 {
         value & u64::from(u32::MAX)
     }
@@ -103,7 +103,9 @@ impl Spoil for NoTag {
 
 #[test]
 fn a_stack_without_a_tag_hands_out_an_entry_twice() {
-    must_find(TWICE, 3, || share_lockers::<Spoiled<NoTag>>(0));
+    must_find(TWICE, 3, || {
+        spoiled::<NoTag>(|| share_lockers::<Spoiled>(0))
+    });
 }
 
 /// The stacks publish nothing.
@@ -111,7 +113,7 @@ fn a_stack_without_a_tag_hands_out_an_entry_twice() {
 struct NotExchanged;
 
 impl Spoil for NotExchanged {
-    const FILE: &'static str = "slab/depot.rs";
+    const FILES: &'static [&'static str] = &["slab/depot.rs"];
     fn exchange(_: Ordering) -> Ordering {
         Ordering::Relaxed
     }
@@ -119,5 +121,7 @@ impl Spoil for NotExchanged {
 
 #[test]
 fn a_stack_that_publishes_nothing_hands_out_entries_in_use() {
-    must_find(RACE, 3, || share_lockers::<Spoiled<NotExchanged>>(0));
+    must_find(RACE, 3, || {
+        spoiled::<NotExchanged>(|| share_lockers::<Spoiled>(0))
+    });
 }

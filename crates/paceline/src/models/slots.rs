@@ -87,7 +87,7 @@ fn start_twice<P: Platform>(platform: P, first: usize) {
 
 #[test]
 fn a_job_is_won_once() {
-    check(2, 2, |first| start_twice(Spoiled::<Ordered>::HERE, first));
+    check(2, 2, |first| start_twice(Spoiled::by::<Ordered>(), first));
 }
 
 /// The claim does not look at the generation.
@@ -96,7 +96,7 @@ struct NoGeneration;
 
 impl Spoil for NoGeneration {
     const ORDERED: bool = true;
-    const FILE: &'static str = "slot.rs";
+    const FILES: &'static [&'static str] = &["slot.rs"];
     fn mistaken(now: u64, current: u64, new: u64) -> Option<u64> {
         /// Phase and participants.
         const REST: u64 = (1 << 24) - 1;
@@ -107,7 +107,7 @@ impl Spoil for NoGeneration {
 #[test]
 fn a_claim_that_ignores_the_generation_starts_another_job() {
     must_find_or_assert(["is closed twice", "is never over"], 2, || {
-        start_twice(Spoiled::<NoGeneration>::HERE, 0)
+        start_twice(Spoiled::by::<NoGeneration>(), 0)
     });
 }
 
@@ -178,7 +178,7 @@ fn add_to_an_old_job<P: Platform>(platform: P, first: usize, add: AddLate<P>) {
 #[test]
 fn an_old_name_does_not_hold_back_the_next_job() {
     check(3, 2, |first| {
-        add_to_an_old_job(Spoiled::<Ordered>::HERE, first, add_late)
+        add_to_an_old_job(Spoiled::by::<Ordered>(), first, add_late)
     });
 }
 
@@ -186,6 +186,6 @@ fn an_old_name_does_not_hold_back_the_next_job() {
 fn without_a_second_look_an_old_name_releases_the_next_job() {
     must_find_or_assert(["is closed twice", "is never over"], 3, || {
         let add = add_late_without_a_second_look;
-        add_to_an_old_job(Spoiled::<Ordered>::HERE, 0, add);
+        add_to_an_old_job(Spoiled::by::<Ordered>(), 0, add);
     });
 }

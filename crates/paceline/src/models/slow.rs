@@ -46,7 +46,7 @@ fn schedule_and_forget<P: Platform>(platform: P, first: usize) {
 #[test]
 fn a_background_job_runs() {
     check(2, 2, |first| {
-        schedule_and_forget(Spoiled::<Ordered>::HERE, first)
+        schedule_and_forget(Spoiled::by::<Ordered>(), first)
     });
 }
 
@@ -56,7 +56,7 @@ struct WeakAtPublisher;
 
 impl Spoil for WeakAtPublisher {
     const ORDERED: bool = true;
-    const FILE: &'static str = "slow/mod.rs";
+    const FILES: &'static [&'static str] = &["slow/mod.rs"];
     fn fence(_: Ordering) -> Ordering {
         Ordering::AcqRel // Partner: the worker's fence.
     }
@@ -68,7 +68,7 @@ pub(super) struct WeakAtWorker;
 
 impl Spoil for WeakAtWorker {
     const ORDERED: bool = true;
-    const FILE: &'static str = "idle/mod.rs";
+    const FILES: &'static [&'static str] = &["idle/mod.rs"];
     fn fence(_: Ordering) -> Ordering {
         Ordering::AcqRel // Partner: the publisher's fence.
     }
@@ -77,10 +77,10 @@ impl Spoil for WeakAtWorker {
 #[test]
 fn with_a_weaker_fence_at_either_side_it_is_forgotten() {
     must_find("deadlock", 2, || {
-        schedule_and_forget(Spoiled::<WeakAtPublisher>::HERE, 0);
+        schedule_and_forget(Spoiled::by::<WeakAtPublisher>(), 0);
     });
     must_find("deadlock", 2, || {
-        schedule_and_forget(Spoiled::<WeakAtWorker>::HERE, 0);
+        schedule_and_forget(Spoiled::by::<WeakAtWorker>(), 0);
     });
 }
 
@@ -137,10 +137,10 @@ fn leave_the_place_to_a_new_job<P: Platform>(platform: P, first: usize) {
 #[test]
 fn a_place_that_is_left_is_taken() {
     check(2, 2, |first| {
-        leave_the_place(Spoiled::<Ordered>::HERE, first)
+        leave_the_place(Spoiled::by::<Ordered>(), first)
     });
     check(2, 2, |first| {
-        leave_the_place_to_a_new_job(Spoiled::<Ordered>::HERE, first);
+        leave_the_place_to_a_new_job(Spoiled::by::<Ordered>(), first);
     });
 }
 
@@ -150,7 +150,7 @@ struct WeakAtPlace;
 
 impl Spoil for WeakAtPlace {
     const ORDERED: bool = true;
-    const FILE: &'static str = "lanes/places.rs";
+    const FILES: &'static [&'static str] = &["lanes/places.rs"];
     fn fence(_: Ordering) -> Ordering {
         Ordering::AcqRel // Partner: the publisher's fence.
     }
@@ -159,13 +159,13 @@ impl Spoil for WeakAtPlace {
 #[test]
 fn with_a_weaker_fence_a_place_that_is_left_stays_empty() {
     must_find("deadlock", 2, || {
-        leave_the_place(Spoiled::<WeakAtWorker>::HERE, 0);
+        leave_the_place(Spoiled::by::<WeakAtWorker>(), 0);
     });
     must_find(FORGOTTEN, 2, || {
-        leave_the_place_to_a_new_job(Spoiled::<WeakAtPlace>::HERE, 0);
+        leave_the_place_to_a_new_job(Spoiled::by::<WeakAtPlace>(), 0);
     });
     must_find(FORGOTTEN, 2, || {
-        leave_the_place_to_a_new_job(Spoiled::<WeakAtPublisher>::HERE, 0);
+        leave_the_place_to_a_new_job(Spoiled::by::<WeakAtPublisher>(), 0);
     });
 }
 

@@ -1,10 +1,19 @@
 //! Memory with something wrong: how bugs are planted.
 //!
-//! [`Spoiled`] is the checker's platform with one thing changed by [`Spoil`]: an ordering, the
+//! [`Spoiled`] is the checker's platform with one thing changed by a [`Spoil`]: an ordering, the
 //! compare-exchange, the value that is written. The code under test stays as it is, and is told apart by
 //! its file.
+//!
+//! The spoil is chosen when a model begins, and each operation asks for it. With a type parameter instead,
+//! the compiler would build the whole job system for each of sixty of them, which takes minutes. The checker
+//! runs all threads of a model on one thread of the system, so the choice is a variable of that thread.
 
-use std::marker::PhantomData;
+#![allow(
+    clippy::disallowed_types,
+    reason = "the choice is no part of the model, and the checker has no variables of its own for that"
+)]
+
+use std::cell::Cell;
 use std::panic::Location;
 
 use event::Nanos;
@@ -20,8 +29,8 @@ type Word64 = <Loom as Memory>::AtomicU64;
 pub(super) trait Spoil: Send + Sync + Copy + 'static {
     /// A store follows, in the modification order, the value that it overwrites; see [`Ordered`].
     const ORDERED: bool = false;
-    /// Only operations in the file whose path ends like this are spoiled.
-    const FILE: &'static str = "";
+    /// Only operations in the files whose paths end like these are spoiled.
+    const FILES: &'static [&'static str] = &[""];
     /// The step that the job system leaves out.
     const OMITS: Option<Omission> = None;
     /// A spin ends only when it sees the value that it waits for, however late that is. A spin in vain is
@@ -73,11 +82,6 @@ pub(super) trait Spoil: Send + Sync + Copy + 'static {
     fn mistaken(_now: u64, _current: u64, _new: u64) -> Option<u64> {
         None
     }
-    /// Whether the calling code is in the file to spoil.
-    #[track_caller]
-    fn is_here() -> bool {
-        Location::caller().file().ends_with(Self::FILE)
-    }
 }
 
 /// For words that one thread stores to while others change them by read-modify-write, as the deque's
@@ -107,38 +111,100 @@ impl Spoil for WeakFences {
     }
 }
 
+/// All of a [`Spoil`].
+struct Chosen {
+    is_ordered: bool,
+    files: &'static [&'static str],
+    omits: Option<Omission>,
+    spins_on: bool,
+    is_torn: bool,
+    load: fn(Ordering) -> Ordering,
+    store: fn(u64, Ordering) -> Ordering,
+    exchange: fn(Ordering) -> Ordering,
+    change: fn(u64, Ordering) -> Ordering,
+    count_down: fn(Ordering) -> Ordering,
+    store_small: fn(Ordering) -> Ordering,
+    fence: fn(Ordering) -> Ordering,
+    operand: fn(u64) -> u64,
+    or_small: fn(Ordering) -> Ordering,
+    written: fn(u64) -> u64,
+    mistaken: fn(u64, u64, u64) -> Option<u64>,
+}
+
+impl Chosen {
+    const fn of<S: Spoil>() -> Chosen {
+        Chosen {
+            is_ordered: S::ORDERED,
+            files: S::FILES,
+            omits: S::OMITS,
+            spins_on: S::SPINS_ON,
+            is_torn: S::TORN,
+            load: S::load,
+            store: S::store,
+            exchange: S::exchange,
+            change: S::change,
+            count_down: S::count_down,
+            store_small: S::store_small,
+            fence: S::fence,
+            operand: S::operand,
+            or_small: S::or_small,
+            written: S::written,
+            mistaken: S::mistaken,
+        }
+    }
+
+    /// It, if the calling code is in a file to spoil.
+    #[track_caller]
+    fn here() -> Option<&'static Chosen> {
+        let chosen = CHOSEN.get();
+        let caller = Location::caller().file();
+        let is_here = chosen.files.iter().any(|file| caller.ends_with(file));
+        is_here.then_some(chosen)
+    }
+}
+
+thread_local! {
+    static CHOSEN: Cell<&'static Chosen> = const { Cell::new(const { &Chosen::of::<Ordered>() }) };
+}
+
 /// Loom with something wrong.
 #[derive(Clone, Copy)]
-pub(super) struct Spoiled<S>(PhantomData<S>);
+pub(super) struct Spoiled;
 
-impl<S> Spoiled<S> {
-    pub(super) const HERE: Spoiled<S> = Spoiled(PhantomData);
+impl Spoiled {
+    /// Memory is spoiled like this from now on, until the next model begins.
+    pub(super) fn by<S: Spoil>() -> Spoiled {
+        CHOSEN.set(const { &Chosen::of::<S>() });
+        Spoiled
+    }
+}
+
+/// A model of parts that need memory alone, which is spoiled like this.
+pub(super) fn spoiled<S: Spoil>(model: impl FnOnce()) {
+    let Spoiled = Spoiled::by::<S>();
+    model();
 }
 
 /// A word of spoiled memory.
-pub(super) struct SpoiledWord<S>(Word64, PhantomData<S>);
+pub(super) struct SpoiledWord(Word64);
 
-impl<S: Spoil> Atomic<u64> for SpoiledWord<S> {
+impl Atomic<u64> for SpoiledWord {
     #[track_caller]
     fn new(value: u64) -> Self {
-        SpoiledWord(Word64::new(value), PhantomData)
+        SpoiledWord(Word64::new(value))
     }
     #[track_caller]
     fn load(&self, order: Ordering) -> u64 {
-        if S::is_here() {
-            self.0.load(S::load(order))
-        } else {
-            self.0.load(order)
-        }
+        let order = Chosen::here().map_or(order, |spoil| (spoil.load)(order));
+        self.0.load(order)
     }
     #[track_caller]
     fn store(&self, value: u64, order: Ordering) {
-        let (value, order) = if S::is_here() {
-            (S::written(value), S::store(value, order))
-        } else {
-            (value, order)
+        let (value, order) = match Chosen::here() {
+            Some(spoil) => ((spoil.written)(value), (spoil.store)(value, order)),
+            None => (value, order),
         };
-        if S::ORDERED {
+        if CHOSEN.get().is_ordered {
             _ = self.0.swap(value, order)
         } else {
             self.0.store(value, order)
@@ -157,10 +223,10 @@ impl<S: Spoil> Atomic<u64> for SpoiledWord<S> {
         success: Ordering,
         failure: Ordering,
     ) -> Result<u64, u64> {
-        if !S::is_here() {
+        let Some(spoil) = Chosen::here() else {
             return self.0.compare_exchange(current, new, success, failure);
-        }
-        if S::TORN {
+        };
+        if spoil.is_torn {
             // AcqRel in two halves, partner: those of the exchange.
             let now = self.0.load(Ordering::Acquire);
             if now != current {
@@ -169,9 +235,9 @@ impl<S: Spoil> Atomic<u64> for SpoiledWord<S> {
             self.0.store(new, Ordering::Release);
             return Ok(now);
         }
-        let (new, success) = (S::written(new), S::exchange(success));
+        let (new, success) = ((spoil.written)(new), (spoil.exchange)(success));
         let exchange = |current, new| self.0.compare_exchange(current, new, success, failure);
-        exchange(current, new).or_else(|now| match S::mistaken(now, current, new) {
+        exchange(current, new).or_else(|now| match (spoil.mistaken)(now, current, new) {
             Some(new) => exchange(now, new),
             None => Err(now),
         })
@@ -186,7 +252,7 @@ impl<S: Spoil> Atomic<u64> for SpoiledWord<S> {
     }
     #[track_caller]
     fn fetch_and(&self, value: u64, order: Ordering) -> u64 {
-        if S::is_here() && S::TORN {
+        if Chosen::here().is_some_and(|spoil| spoil.is_torn) {
             // AcqRel in two halves, partner: those of the and.
             let now = self.0.load(Ordering::Acquire);
             self.0.store(now & value, Ordering::Release);
@@ -206,83 +272,66 @@ impl<S: Spoil> Atomic<u64> for SpoiledWord<S> {
     }
 }
 
-impl<S: Spoil> SpoiledWord<S> {
+impl SpoiledWord {
     #[track_caller]
     fn operand(value: u64) -> u64 {
-        if S::is_here() {
-            S::operand(value)
-        } else {
-            value
-        }
+        Chosen::here().map_or(value, |spoil| (spoil.operand)(value))
     }
     #[track_caller]
     fn change(operand: u64, order: Ordering) -> Ordering {
-        if S::is_here() {
-            S::change(operand, order)
-        } else {
-            order
-        }
+        Chosen::here().map_or(order, |spoil| (spoil.change)(operand, order))
     }
 }
 
 /// A 32-bit word of spoiled memory.
-pub(super) struct SpoiledCount<S>(Word32, PhantomData<S>);
+pub(super) struct SpoiledCount(Word32);
 
-impl<S: Spoil> Atomic<u32> for SpoiledCount<S> {
+impl Atomic<u32> for SpoiledCount {
     #[track_caller]
     fn new(value: u32) -> Self {
-        SpoiledCount(Word32::new(value), PhantomData)
+        SpoiledCount(Word32::new(value))
     }
     #[track_caller]
     fn store(&self, value: u32, order: Ordering) {
-        if S::is_here() {
-            self.0.store(value, S::store_small(order))
-        } else {
-            self.0.store(value, order)
-        }
+        let order = Chosen::here().map_or(order, |spoil| (spoil.store_small)(order));
+        self.0.store(value, order)
     }
     #[track_caller]
     fn fetch_sub(&self, value: u32, order: Ordering) -> u32 {
-        if S::is_here() {
-            self.0.fetch_sub(value, S::count_down(order))
-        } else {
-            self.0.fetch_sub(value, order)
-        }
+        let order = Chosen::here().map_or(order, |spoil| (spoil.count_down)(order));
+        self.0.fetch_sub(value, order)
     }
     #[track_caller]
     fn fetch_or(&self, value: u32, order: Ordering) -> u32 {
-        if S::is_here() {
-            self.0.fetch_or(value, S::or_small(order))
-        } else {
-            self.0.fetch_or(value, order)
-        }
+        let order = Chosen::here().map_or(order, |spoil| (spoil.or_small)(order));
+        self.0.fetch_or(value, order)
     }
     testkit::forward_atomic!(|this| this.0, u32:
         load swap compare_exchange fetch_add fetch_and fetch_max);
 }
 
 // SAFETY: none is needed: the checker finds the planted errors, and reports a race instead of having one.
-unsafe impl<S: Spoil> Memory for Spoiled<S> {
-    type AtomicU32 = SpoiledCount<S>;
-    type AtomicU64 = SpoiledWord<S>;
+unsafe impl Memory for Spoiled {
+    type AtomicU32 = SpoiledCount;
+    type AtomicU64 = SpoiledWord;
     type Cell<T> = <Loom as Memory>::Cell<T>;
     type Lock<T: Send> = <Loom as Memory>::Lock<T>;
 
     const UNWINDS: bool = Loom::UNWINDS;
-    const OMITS: Option<Omission> = S::OMITS;
+
+    fn omits(step: Omission) -> bool {
+        CHOSEN.get().omits == Some(step)
+    }
 
     #[track_caller]
     fn fence(order: Ordering) {
-        if S::is_here() {
-            Loom::fence(S::fence(order))
-        } else {
-            Loom::fence(order)
-        }
+        let order = Chosen::here().map_or(order, |spoil| (spoil.fence)(order));
+        Loom::fence(order)
     }
     fn spin_until(word: &Self::AtomicU64, wanted: impl Fn(u64) -> bool, deadline: Nanos) -> u64 {
         loop {
             let value = Loom::spin_until(&word.0, &wanted, deadline);
-            if !S::SPINS_ON || wanted(value) {
+            if !CHOSEN.get().spins_on || wanted(value) {
                 return value;
             }
         }
@@ -290,6 +339,6 @@ unsafe impl<S: Spoil> Memory for Spoiled<S> {
 }
 
 // SAFETY: threads, parkers and the thread's word are Loom's own.
-unsafe impl<S: Spoil> Platform for Spoiled<S> {
+unsafe impl Platform for Spoiled {
     testkit::forward_platform!(Loom: |_this| Loom, now parker spawn);
 }

@@ -77,13 +77,13 @@ fn take_turns<P: Platform>(platform: P, first: usize) {
 #[test]
 fn a_mark_may_lead_to_a_new_slot() {
     check(1, 2, |first| {
-        wait_with_a_new_slot(Spoiled::<Ordered>::HERE, first);
+        wait_with_a_new_slot(Spoiled::by::<Ordered>(), first);
     });
 }
 
 #[test]
 fn a_thread_slot_has_one_thread_after_the_other() {
-    check(3, 2, |first| take_turns(Spoiled::<Ordered>::HERE, first));
+    check(3, 2, |first| take_turns(Spoiled::by::<Ordered>(), first));
 }
 
 /// A thread slot can be found before it is whole, or is free before its last thread is done.
@@ -92,7 +92,7 @@ struct NotReleased;
 
 impl Spoil for NotReleased {
     const ORDERED: bool = true;
-    const FILE: &'static str = "work/thread_slots.rs";
+    const FILES: &'static [&'static str] = &["work/thread_slots.rs"];
     fn store_small(_: Ordering) -> Ordering {
         Ordering::Relaxed
     }
@@ -101,13 +101,13 @@ impl Spoil for NotReleased {
 #[test]
 fn a_thread_slot_that_is_counted_too_early_is_found() {
     must_find(RACE, 1, || {
-        wait_with_a_new_slot(Spoiled::<NotReleased>::HERE, 0);
+        wait_with_a_new_slot(Spoiled::by::<NotReleased>(), 0);
     });
 }
 
 #[test]
 fn a_thread_slot_that_is_left_too_early_is_found() {
     must_find(RACE, 3, || {
-        take_turns(Spoiled::<NotReleased>::HERE, 0);
+        take_turns(Spoiled::by::<NotReleased>(), 0);
     });
 }

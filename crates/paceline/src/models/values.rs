@@ -84,7 +84,7 @@ fn give_while_the_handle_goes<P: Platform>(platform: P, first: usize) {
 #[test]
 fn a_value_is_dropped_once() {
     check(3, 2, |first| {
-        give_while_the_handle_goes(Spoiled::<Ordered>::HERE, first);
+        give_while_the_handle_goes(Spoiled::by::<Ordered>(), first);
     });
 }
 
@@ -94,7 +94,7 @@ struct Unpublished;
 
 impl Spoil for Unpublished {
     const ORDERED: bool = true;
-    const FILE: &'static str = "store/holders.rs";
+    const FILES: &'static [&'static str] = &["store/holders.rs"];
     fn or_small(_: Ordering) -> Ordering {
         Ordering::Relaxed
     }
@@ -103,7 +103,7 @@ impl Spoil for Unpublished {
 #[test]
 fn a_value_that_is_not_published_is_dropped_too_early() {
     must_find(RACE, 3, || {
-        give_while_the_handle_goes(Spoiled::<Unpublished>::HERE, 0);
+        give_while_the_handle_goes(Spoiled::by::<Unpublished>(), 0);
     });
 }
 
@@ -138,7 +138,7 @@ fn complete_a_latch<P: Platform>(platform: P, first: usize) {
 #[test]
 fn a_latch_is_over_after_all_completions() {
     check(3, 2, |first| {
-        complete_a_latch(Spoiled::<Ordered>::HERE, first);
+        complete_a_latch(Spoiled::by::<Ordered>(), first);
     });
 }
 
@@ -148,7 +148,7 @@ struct Unordered;
 
 impl Spoil for Unordered {
     const ORDERED: bool = true;
-    const FILE: &'static str = "handle/latch.rs";
+    const FILES: &'static [&'static str] = &["handle/latch.rs"];
     fn change(_: u64, _: Ordering) -> Ordering {
         Ordering::Relaxed
     }
@@ -156,5 +156,5 @@ impl Spoil for Unordered {
 
 #[test]
 fn completions_that_order_nothing_let_the_job_look_too_early() {
-    must_find(EARLY, 3, || complete_a_latch(Spoiled::<Unordered>::HERE, 0));
+    must_find(EARLY, 3, || complete_a_latch(Spoiled::by::<Unordered>(), 0));
 }

@@ -54,7 +54,7 @@ fn run_by_a_waiter<P: Platform>(platform: P, first: usize) {
 #[test]
 fn a_waiter_runs_what_it_waits_for() {
     check(1, 2, |first| {
-        run_by_a_waiter(Spoiled::<Ordered>::HERE, first)
+        run_by_a_waiter(Spoiled::by::<Ordered>(), first)
     });
 }
 
@@ -64,7 +64,7 @@ struct NotReleased;
 
 impl Spoil for NotReleased {
     const ORDERED: bool = true;
-    const FILE: &'static str = "graph/finish.rs";
+    const FILES: &'static [&'static str] = &["graph/finish.rs"];
     fn store(value: u64, order: Ordering) -> Ordering {
         /// The phase Ready.
         const READY: u8 = 2;
@@ -79,13 +79,13 @@ impl Spoil for NotReleased {
 #[test]
 fn a_job_that_was_not_released_is_run_too_early() {
     must_find(SYMPTOM, 1, || {
-        run_by_a_waiter(Spoiled::<NotReleased>::HERE, 0)
+        run_by_a_waiter(Spoiled::by::<NotReleased>(), 0)
     });
 }
 
 #[test]
 fn without_full_fences_a_waiter_is_overlooked() {
     must_find("deadlock", 1, || {
-        run_by_a_waiter(Spoiled::<WeakFences>::HERE, 0)
+        run_by_a_waiter(Spoiled::by::<WeakFences>(), 0)
     });
 }

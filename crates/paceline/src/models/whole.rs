@@ -19,7 +19,7 @@ use platform::{Atomic, Ordering, Parker, Platform, Thread, ThreadSpec};
 use testkit::Loom;
 
 use super::{
-    Notes, Ordered, Site, Spoil, Spoiled, WeakFences, Word32, check, must_find, shared, together,
+    Notes, Ordered, Site, Spoiled, WeakFences, Word32, check, must_find, shared, together,
 };
 use crate::error::WaitError;
 use crate::work::Context;
@@ -93,16 +93,14 @@ impl Bell {
     }
 }
 
-type World = Spoiled<Ordered>;
-
 /// Checks a job system that the model's first thread uses.
-fn check_system(preemptions: usize, guests: usize, act: fn(System<World>)) {
+fn check_system(preemptions: usize, guests: usize, act: fn(System<Spoiled>)) {
     check(preemptions, 1, move |_| {
-        act(System::new(World::HERE, guests))
+        act(System::new(Spoiled::by::<Ordered>(), guests))
     });
 }
 
-fn forget_a_job<S: Spoil>(system: System<Spoiled<S>>) {
+fn forget_a_job(system: System<Spoiled>) {
     let bell = Bell::new();
     let rope = bell.clone();
     system.schedule(move |_| rope.ring());
@@ -117,7 +115,7 @@ fn a_job_without_a_waiter_runs() {
 #[test]
 fn without_full_fences_it_does_not() {
     must_find("deadlock", 2, || {
-        forget_a_job(System::new(Spoiled::<WeakFences>::HERE, 1));
+        forget_a_job(System::new(Spoiled::by::<WeakFences>(), 1));
     });
 }
 
@@ -211,9 +209,9 @@ fn an_event_may_be_completed_while_everything_ends() {
 }
 
 /// Checks one thread's actions while another thread is a worker.
-fn check_with_a_worker(act: fn(&Context<'_, World>, &Site<World>)) {
+fn check_with_a_worker(act: fn(&Context<'_, Spoiled>, &Site<Spoiled>)) {
     check(1, 2, move |first| {
-        let site = Site::new(World::HERE, 4, 2);
+        let site = Site::new(Spoiled::by::<Ordered>(), 4, 2);
         let (here, there) = (site.clone(), site);
         let user = Box::new(move || {
             act(&here.context(1), &here);

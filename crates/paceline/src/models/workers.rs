@@ -54,7 +54,7 @@ fn end_and_start<P: Platform>(platform: P, first: usize) {
 
 #[test]
 fn no_worker_is_started_while_the_job_system_ends() {
-    check(1, 2, |first| end_and_start(Spoiled::<Ordered>::HERE, first));
+    check(1, 2, |first| end_and_start(Spoiled::by::<Ordered>(), first));
 }
 
 /// Workers are started although the job system ends.
@@ -69,7 +69,7 @@ impl Spoil for StartsBlindly {
 #[test]
 fn a_worker_that_is_started_at_the_end_is_found() {
     must_find(RACE, 1, || {
-        end_and_start(Spoiled::<StartsBlindly>::HERE, 0);
+        end_and_start(Spoiled::by::<StartsBlindly>(), 0);
     });
 }
 
@@ -111,14 +111,14 @@ fn release<P: Platform>(context: &Context<'_, P>, held: Ticket) {
 #[test]
 fn a_spare_runs_what_the_worker_waits_for() {
     check(1, 2, |first| {
-        schedule_what_a_worker_waits_for(Spoiled::<Ordered>::HERE, first);
+        schedule_what_a_worker_waits_for(Spoiled::by::<Ordered>(), first);
     });
 }
 
 #[test]
 fn without_full_fences_there_is_no_spare() {
     must_find("deadlock", 1, || {
-        schedule_what_a_worker_waits_for(Spoiled::<WeakFences>::HERE, 0);
+        schedule_what_a_worker_waits_for(Spoiled::by::<WeakFences>(), 0);
     });
 }
 
@@ -162,7 +162,7 @@ struct WeakAtTheDoor;
 
 impl Spoil for WeakAtTheDoor {
     const ORDERED: bool = true;
-    const FILE: &'static str = "workers/life.rs";
+    const FILES: &'static [&'static str] = &["workers/life.rs"];
     fn fence(_: Ordering) -> Ordering {
         Ordering::AcqRel // Partner: the publisher's fence.
     }
@@ -171,20 +171,20 @@ impl Spoil for WeakAtTheDoor {
 #[test]
 fn a_spare_that_leaves_passes_on_what_it_was_counted_on_for() {
     check(1, 2, |first| {
-        wait_again_while_the_spare_leaves(Spoiled::<Ordered>::HERE, first);
+        wait_again_while_the_spare_leaves(Spoiled::by::<Ordered>(), first);
     });
 }
 
 #[test]
 fn without_the_fence_of_the_spare_that_leaves_it_does_not() {
     must_find("deadlock", 1, || {
-        wait_again_while_the_spare_leaves(Spoiled::<WeakAtTheDoor>::HERE, 0);
+        wait_again_while_the_spare_leaves(Spoiled::by::<WeakAtTheDoor>(), 0);
     });
 }
 
 /// A spare makes a job ready, and finds that the worker is back. The worker spins until there is a job.
 fn leave_beside_a_spinner<S: Spoil>(first: usize) {
-    let site = with_spare(Spoiled::<S>::HERE, WaitPolicy::Active);
+    let site = with_spare(Spoiled::by::<S>(), WaitPolicy::Active);
     let context = site.context(PUBLISHER);
     let held = held_job(&context);
     let last = context.job("last").after(JobId::new(site.shared.id, held));

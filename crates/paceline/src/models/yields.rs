@@ -42,7 +42,7 @@ fn make_way_beside_a_sleeper<P: Platform>(platform: P, first: usize) {
 #[test]
 fn a_worker_that_finds_nothing_has_it_go_on() {
     check(2, 2, |first| {
-        make_way_beside_a_sleeper(Spoiled::<Ordered>::HERE, first);
+        make_way_beside_a_sleeper(Spoiled::by::<Ordered>(), first);
     });
 }
 
@@ -52,7 +52,7 @@ struct WeakAtYielder;
 
 impl Spoil for WeakAtYielder {
     const ORDERED: bool = true;
-    const FILE: &'static str = "lanes/yields.rs";
+    const FILES: &'static [&'static str] = &["lanes/yields.rs"];
     fn fence(_: Ordering) -> Ordering {
         Ordering::AcqRel // Partner: the fences of the others.
     }
@@ -70,24 +70,24 @@ impl Spoil for RestsBlindly {
 #[test]
 fn with_a_weaker_fence_at_either_side_it_rests_for_ever() {
     must_find("deadlock", 2, || {
-        make_way_beside_a_sleeper(Spoiled::<WeakAtYielder>::HERE, 0);
+        make_way_beside_a_sleeper(Spoiled::by::<WeakAtYielder>(), 0);
     });
     must_find("deadlock", 2, || {
-        make_way_beside_a_sleeper(Spoiled::<WeakAtWorker>::HERE, 0);
+        make_way_beside_a_sleeper(Spoiled::by::<WeakAtWorker>(), 0);
     });
 }
 
 #[test]
 fn without_a_look_it_rests_for_ever() {
     must_find("deadlock", 2, || {
-        make_way_beside_a_sleeper(Spoiled::<RestsBlindly>::HERE, 0);
+        make_way_beside_a_sleeper(Spoiled::by::<RestsBlindly>(), 0);
     });
 }
 
 #[test]
 fn without_a_look_it_overlooks_a_raise() {
     must_find("deadlock", 2, || {
-        make_way_while_raised(Spoiled::<RestsBlindly>::HERE, 0);
+        make_way_while_raised(Spoiled::by::<RestsBlindly>(), 0);
     });
 }
 
@@ -118,17 +118,17 @@ fn make_way_while_raised<P: Platform>(platform: P, first: usize) {
 #[test]
 fn a_raise_has_it_go_on() {
     check(2, 2, |first| {
-        make_way_while_raised(Spoiled::<Ordered>::HERE, first)
+        make_way_while_raised(Spoiled::by::<Ordered>(), first)
     });
 }
 
 #[test]
 fn with_a_weaker_fence_at_either_side_it_is_not_raised() {
     must_find("deadlock", 2, || {
-        make_way_while_raised(Spoiled::<WeakAtYielder>::HERE, 0)
+        make_way_while_raised(Spoiled::by::<WeakAtYielder>(), 0)
     });
     must_find("deadlock", 2, || {
-        make_way_while_raised(Spoiled::<WeakAtRaiser>::HERE, 0)
+        make_way_while_raised(Spoiled::by::<WeakAtRaiser>(), 0)
     });
 }
 
@@ -155,13 +155,13 @@ fn make_way_while_the_spare_leaves<P: Platform>(platform: P, first: usize) {
 #[test]
 fn the_spare_in_its_place_does_not_leave() {
     check(1, 1, |first| {
-        make_way_while_the_spare_leaves(Spoiled::<Ordered>::HERE, first);
+        make_way_while_the_spare_leaves(Spoiled::by::<Ordered>(), first);
     });
 }
 
 #[test]
 fn without_a_look_there_is_no_spare() {
     must_find("deadlock", 1, || {
-        make_way_while_the_spare_leaves(Spoiled::<RestsBlindly>::HERE, 0);
+        make_way_while_the_spare_leaves(Spoiled::by::<RestsBlindly>(), 0);
     });
 }

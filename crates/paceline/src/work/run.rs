@@ -57,7 +57,7 @@ impl<P: Platform> Context<'_, P> {
         }
         self.graph().flush_finished();
         let joined = self.with_place(|| OpenLoop::new(self, ticket, slot).join());
-        if !joined && P::OMITS != Some(Omission::AnnounceAfterVainJoin) {
+        if !joined && !P::omits(Omission::AnnounceAfterVainJoin) {
             // This thread may have been the last to leave the range, and may have made ready what the range
             // held back.
             self.publish(Queue::Own, false);

@@ -65,7 +65,7 @@ impl<P: Platform> Context<'_, P> {
         if let Some(extra) = self.extra_lanes() {
             extra.queue_kept(self);
         }
-        let announces = P::OMITS != Some(Omission::AnnounceBeforeLeaving);
+        let announces = !P::omits(Omission::AnnounceBeforeLeaving);
         if announces && self.thread.deque.len() > 0 {
             self.own(|own| own.fresh += 1);
         }
@@ -324,7 +324,7 @@ impl<P: Platform> Context<'_, P> {
 
     fn leave_search(&self, found: Found) -> Found {
         let is_last = self.shared.idle.end_search::<Fenced>();
-        if self.thread.deque.len() > 0 && P::OMITS != Some(Omission::AnnounceMoved) {
+        if self.thread.deque.len() > 0 && !P::omits(Omission::AnnounceMoved) {
             // Tickets that came along with it were in no queue for a moment. In that moment threads that now
             // spin may have looked.
             self.announce_moved();

@@ -107,7 +107,7 @@ impl<'b, P: Platform> Built<'b, P> {
             self.pass_all(cx, &mut passed);
             self.keep(cx, passed, takes_next);
         });
-        if P::OMITS != Some(Omission::AnnounceFan) && cx.own(|own| own.fresh) > 1 {
+        if !P::omits(Omission::AnnounceFan) && cx.own(|own| own.fresh) > 1 {
             // Several threads can go on: `after_job` wakes them at once. Otherwise one is woken when this
             // thread next looks, and the rest after its next job.
             cx.publish(Queue::Own, false);

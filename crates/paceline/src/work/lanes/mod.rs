@@ -191,5 +191,5 @@ impl<P: Platform> Context<'_, P> {
 /// The look R of the module.
 #[inline(always)]
 fn looks_for_raise<P: Platform>() -> bool {
-    P::OMITS != Some(Omission::LookForRaise)
+    !P::omits(Omission::LookForRaise)
 }

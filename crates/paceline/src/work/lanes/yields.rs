@@ -105,7 +105,7 @@ impl<P: Platform> Context<'_, P> {
             // or leaves, and of a thread that raises one of the jobs.
             P::fence(Ordering::SeqCst);
             let goes_on = shared.idle.load().sleeping > 0 || self.is_wanted_here();
-            let looks = P::OMITS != Some(Omission::LookBeforeYielding);
+            let looks = !P::omits(Omission::LookBeforeYielding);
             if looks && (goes_on || !shared.replace_yielder(self)) {
                 self.take_off(index);
                 return false;

@@ -223,7 +223,7 @@ impl<P: Platform> PinnedJobs<P> for PinTable<P> {
         });
         for thread in may_need {
             // U.
-            if P::OMITS != Some(Omission::UnparkPinned) {
+            if !P::omits(Omission::UnparkPinned) {
                 Driver::wake_listener(cx, thread);
             }
         }

@@ -156,7 +156,7 @@ impl<P: Platform> Shared<P> {
         // leaving, or this worker sees its ticket.
         P::fence(Ordering::SeqCst);
         if self.has_work() {
-            if P::OMITS != Some(Omission::AnnounceBeforeLeaving) {
+            if !P::omits(Omission::AnnounceBeforeLeaving) {
                 // Threads that spin may have looked before the work was there.
                 self.idle.bump();
             }

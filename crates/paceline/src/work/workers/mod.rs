@@ -57,7 +57,7 @@ impl<P: Platform> Shared<P> {
 
     /// Whether no worker may be started any more. Asked under the table's lock.
     fn has_begun_to_end(&self) -> bool {
-        P::OMITS != Some(Omission::LookBeforeStarting) && self.workers.is_stopping()
+        !P::omits(Omission::LookBeforeStarting) && self.workers.is_stopping()
     }
 
     /// Makes room for the regular workers that are wanted, and tells surplus ones to leave. Returns the
