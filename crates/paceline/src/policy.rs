@@ -122,7 +122,7 @@ fn is_word(text: &str, known: &str) -> bool {
 fn read_time(word: &str) -> Option<Duration> {
     let units = [("ns", 1), ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000)];
     let digits = word.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = word.split_at(digits);
+    let (number, unit) = word.split_at_checked(digits)?;
     let unit = unit.trim_ascii_start();
     let (_, nanos) = units.iter().find(|(it, _)| is_word(unit, it))?;
     let number = number.parse::<u64>().ok()?;
@@ -142,8 +142,8 @@ pub enum Grain {
     /// By time: blocks grow until one takes a few microseconds.
     #[default]
     Auto,
-    /// At least this many items at a time, except at the end of a part that a thread has taken over; 0 counts
-    /// as 1. For bodies that gain from long runs, such as vectorised loops.
+    /// At least this many items at a time, and more where items are short; 0 counts as 1. A range that has
+    /// fewer is one part. For bodies that gain from long runs, such as vectorised loops.
     Items(u32),
 }
 

@@ -37,7 +37,7 @@ impl<M: Memory> Loop<M> {
 
     /// Takes everything from a word, `most` at a time.
     fn use_up(&self, number: usize, most: u32) {
-        while let Some(items) = take_front::<M>(&self.words[number], most) {
+        while let Some(items) = take_front::<M>(&self.words[number], most, 1) {
             (items.lo..items.hi).for_each(|item| self.out.add(item));
         }
     }
@@ -53,7 +53,7 @@ impl<M: Memory> Loop<M> {
         Box::new(move || {
             let cut = [0, 3 - me]
                 .into_iter()
-                .find_map(|other| cut_half::<M>(&it.words[other]));
+                .find_map(|other| cut_half::<M>(&it.words[other], 1));
             if let Some(items) = cut {
                 // As `Participant::steal`.
                 it.out.add(items.lo);

@@ -200,7 +200,7 @@ impl Den {
     /// As `Context::enqueue_in_backlog`.
     fn publisher<F: Fences<Loom> + 'static>(self: &Arc<Self>, call: fn(&Den)) -> Part {
         self.part(move |den| {
-            den.backlog.push(&[Ticket(1)]);
+            den.backlog.push(&[Ticket(1)], &|_| false);
             F::publish();
             call(den);
         })

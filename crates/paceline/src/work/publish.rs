@@ -46,7 +46,7 @@ impl<P: Platform> Context<'_, P> {
     fn overflow(&self, deque: &Deque<P>, ticket: Ticket) {
         let older = deque.spill();
         self.thread.counters.overflow.add(older.len() as u64);
-        self.shared.injector.push(&older);
+        self.shared.push_to(&self.shared.injector, &older);
         // A waiter that wants one of these tickets no longer finds it through this queue. SeqCst, partner:
         // the fence of a waiter before its last look.
         P::fence(Ordering::SeqCst);

@@ -385,6 +385,12 @@ impl<P: Platform> Shared<P> {
         self.this.clone()
     }
 
+    /// Puts tickets into a queue. They are not announced.
+    #[inline(never)] // Or it is there once for each lane.
+    pub(crate) fn push_to(&self, queue: &Injector<P>, tickets: &[Ticket]) {
+        queue.push(tickets, &|ticket| self.slot(ticket).is_over(ticket));
+    }
+
     #[inline]
     pub(crate) fn slot(&self, ticket: Ticket) -> &Slot<P> {
         self.graph.slot(ticket)

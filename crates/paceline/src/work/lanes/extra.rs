@@ -298,7 +298,7 @@ impl<P: Platform> Context<'_, P> {
         if jobs.is_empty() {
             return;
         }
-        self.shared.injector.push(&jobs);
+        self.shared.push_to(&self.shared.injector, &jobs);
         if let Some(now) = self.shared.idle.after_publish::<Fenced>() {
             self.notify_idle(now, jobs.len() as u32, &|| self.alert_all());
         }

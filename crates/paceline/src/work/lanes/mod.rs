@@ -126,7 +126,7 @@ impl<P: Platform> Context<'_, P> {
     /// A frame job is ready: queues and announces it.
     #[cold]
     pub(crate) fn enqueue_in_front(&self, job: Ticket) {
-        self.shared.lanes.front.push(&[job]);
+        self.shared.push_to(&self.shared.lanes.front, &[job]);
         self.announce_one(job);
     }
 

@@ -43,7 +43,7 @@ impl<P: Platform> SideLanes<P> {
         if queue.is_empty() {
             self.shares.begins_again(number);
         }
-        queue.push(&[job]);
+        cx.shared.push_to(queue, &[job]);
         if self.caps.is_limited(number) {
             cx.announce_in_lane(job, || self.has_work_in(number));
         } else {

@@ -64,6 +64,11 @@ impl Pace {
 
     const TIMES: u32 = (Tuning::BLOCK_UNWANTED.0 / Tuning::BLOCK.0) as u32;
 
+    /// The fewest items that a body is called with, unless the range has no more.
+    pub(super) fn least(&self) -> u32 {
+        self.grain
+    }
+
     /// The size of the next block when `left` items are left. It is a share of them, so that the first blocks
     /// of a long range are larger and calls fewer (guided self-scheduling, Polychronopoulos and Kuck, 1987),
     /// but within bounds in time. While no thread wants work, a thread that comes to want it can still cut

@@ -76,7 +76,10 @@ impl<P: Platform> Participant<'_, '_, P> {
     fn take_own(&self, pace: &Pace, left: u32) -> Option<RangeItems> {
         match left {
             0 => None,
-            left => take_front::<P>(&self.block.words[self.me], pace.next_block(self.cx, left)),
+            left => {
+                let most = pace.next_block(self.cx, left);
+                take_front::<P>(&self.block.words[self.me], most, pace.least())
+            }
         }
     }
 
@@ -87,8 +90,9 @@ impl<P: Platform> Participant<'_, '_, P> {
     /// there, another participant without items could steal it meanwhile, and be stolen from in turn: the
     /// last items of a range would go from one to the other, and none would run them.
     fn steal(&self, pace: &Pace) -> Option<(RangeItems, RangeItems)> {
-        let stolen = self.block.steal_for(self.me)?;
-        let (first, rest) = stolen.take_front(pace.next_block(self.cx, stolen.len()));
+        let stolen = self.block.steal_for(self.me, pace.least())?;
+        let most = pace.next_block(self.cx, stolen.len());
+        let (first, rest) = stolen.take_front(most, pace.least());
         if rest.len() > 0 {
             self.block.keep(self.me, rest);
         }
@@ -98,10 +102,46 @@ impl<P: Platform> Participant<'_, '_, P> {
 
 #[cfg(test)]
 mod tests {
-    use platform::{Atomic, Ordering, Os};
+    use platform::{Atomic, Lock, Memory, Ordering, Os};
 
     use super::*;
-    use crate::Builder;
+    use crate::{Builder, Grain};
+
+    /// Goal: no body is called with fewer items than the grain says, whoever takes them, unless the range has
+    /// no more; and all items come once. Method: ranges about as long as one grain, two and a few, on three
+    /// workers, with bodies that are long enough for others to come.
+    #[test]
+    fn no_part_is_shorter_than_the_grain() {
+        let js = Builder::small().workers(3).build().unwrap();
+        let parts = <Os as Memory>::Lock::<Vec<Range<usize>>>::new(Vec::new());
+        let grains: &[usize] = if cfg!(miri) { &[3] } else { &[1, 3, 64, 3000] };
+        for &grain in grains {
+            for items in [
+                1,
+                grain - 1,
+                grain,
+                2 * grain - 1,
+                2 * grain,
+                3 * grain + 1,
+                10 * grain,
+            ] {
+                js.parallel_for(0..items, Grain::Items(grain as u32), |part, _| {
+                    std::hint::black_box(part.clone().sum::<usize>());
+                    parts.with(|parts| parts.push(part));
+                });
+                let mut parts = parts.with(std::mem::take);
+                parts.sort_by_key(|part| part.start);
+                let ends = parts.iter().map(|part| part.end);
+                let begins = parts.iter().map(|part| part.start).chain([items]);
+                assert!([0].into_iter().chain(ends).eq(begins), "{items}: {parts:?}");
+                let shortest = parts.iter().map(|part| part.len()).min().unwrap_or(items);
+                assert!(
+                    shortest >= grain.min(items),
+                    "{items} by {grain}: {parts:?}"
+                );
+            }
+        }
+    }
 
     /// Goal: the block that a thief runs first cannot be stolen from it. So each item is stolen at most once
     /// for each time that a share is halved, and the last one once. Method: participants without items steal

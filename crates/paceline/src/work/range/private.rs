@@ -68,7 +68,8 @@ impl<'c, 'a, P: Platform, F: Fn(Range<usize>, &Context<'_, P>) + Sync> Private<'
 
     #[inline(never)]
     fn block(&mut self, left: RangeItems) -> RangeItems {
-        let (items, rest) = left.take_front(self.pace.next_block(self.context, left.len()));
+        let most = self.pace.next_block(self.context, left.len());
+        let (items, rest) = left.take_front(most, self.pace.least());
         self.range.run(items, self.context);
         self.pace.ran(self.context, items.len(), rest.len());
         rest

@@ -146,7 +146,7 @@ impl<P: Platform> Participant<'_, '_, P> {
             if most < range.grain {
                 break;
             }
-            let Some(items) = self.block.cut_piece(most) else {
+            let Some(items) = self.block.cut_piece(most, range.grain) else {
                 break;
             };
             range.run(items, cx);
@@ -211,11 +211,12 @@ impl<'c, 'a, P: Platform> OpenLoop<'c, 'a, P> {
 }
 
 impl<P: Platform> RangeBlock<P> {
-    /// Takes up to `most` items off the back of the longest word, and at most half of the word.
-    fn cut_piece(&self, most: u32) -> Option<RangeItems> {
+    /// Takes up to `most` items off the back of the longest word, and at most half of the word; nothing if
+    /// that is fewer than `least`.
+    fn cut_piece(&self, most: u32, least: u32) -> Option<RangeItems> {
         let longest =
             (0..self.participants()).max_by_key(|&participant| self.len_of(participant))?;
-        self.cut_back(longest, most)
+        self.cut_back(longest, most, least)
     }
 }
 

@@ -63,34 +63,49 @@ impl RangeItems {
         (RangeItems { lo, hi: cut }, RangeItems { lo: cut, hi })
     }
 
-    /// Splits off up to `most` items at the front.
+    /// Splits off `most` items at the front; all of them if fewer than `least` would be left.
     #[inline]
-    pub(super) fn take_front(self, most: u32) -> (RangeItems, RangeItems) {
-        self.split_at(self.lo + most.min(self.len()))
+    pub(super) fn take_front(self, most: u32, least: u32) -> (RangeItems, RangeItems) {
+        let len = self.len();
+        let taken = if len.saturating_sub(most) < least {
+            len
+        } else {
+            most
+        };
+        self.split_at(self.lo + taken)
     }
 
-    /// Splits off up to `most` items at the back, and at most half of them.
+    /// Splits off up to `most` items at the back, and at most half of them; none if that is fewer than
+    /// `least`.
     #[inline]
-    fn cut_back(self, most: u32) -> (RangeItems, RangeItems) {
-        self.split_at(self.hi - most.min(self.len() / 2))
+    fn cut_back(self, most: u32, least: u32) -> (RangeItems, RangeItems) {
+        let taken = most.min(self.len() / 2);
+        let taken = if taken < least { 0 } else { taken };
+        self.split_at(self.hi - taken)
     }
 
-    /// Splits off the back half; all of it if that is a single item.
+    /// Splits off the back half; all of it if half of it is fewer than `least`, which is 1 or more.
     #[inline]
-    fn cut_half(self) -> (RangeItems, RangeItems) {
-        self.split_at(self.lo + self.len() / 2)
+    fn cut_half(self, least: u32) -> (RangeItems, RangeItems) {
+        let rest = self.len() / 2;
+        let rest = if rest < least { 0 } else { rest };
+        self.split_at(self.lo + rest)
     }
 }
 
-/// Takes up to `most` items from the front of a word.
-pub(crate) fn take_front<M: Memory>(word: &M::AtomicU64, most: u32) -> Option<RangeItems> {
-    change(word, |items| items.take_front(most))
+/// Takes `most` items from the front of a word, or all if fewer than `least` would be left.
+pub(crate) fn take_front<M: Memory>(
+    word: &M::AtomicU64,
+    most: u32,
+    least: u32,
+) -> Option<RangeItems> {
+    change(word, |items| items.take_front(most, least))
 }
 
-/// Takes the back half of a word.
-pub(crate) fn cut_half<M: Memory>(word: &M::AtomicU64) -> Option<RangeItems> {
+/// Takes the back half of a word, or all if that is fewer than `least`.
+pub(crate) fn cut_half<M: Memory>(word: &M::AtomicU64, least: u32) -> Option<RangeItems> {
     change(word, |items| {
-        let (rest, taken) = items.cut_half();
+        let (rest, taken) = items.cut_half(least);
         (taken, rest)
     })
 }
@@ -133,15 +148,16 @@ impl<M: Memory> RangeBlock<M> {
         (self.participants.load(Ordering::Relaxed) as usize).min(PARTICIPANTS_MAX)
     }
 
-    /// Cuts the largest share of another participant in half.
-    pub(super) fn steal_for(&self, me: usize) -> Option<RangeItems> {
+    /// Cuts the largest share of another participant in half, or takes all of it if that is fewer than
+    /// `least`.
+    pub(super) fn steal_for(&self, me: usize, least: u32) -> Option<RangeItems> {
         loop {
             let share = |&other: &usize| {
                 RangeItems::unpack(self.words[other].load(Ordering::Relaxed)).len()
             };
             let others = (0..self.participants()).filter(|&other| other != me);
             let victim = others.max_by_key(share).filter(|other| share(other) > 0)?;
-            if let Some(items) = cut_half::<M>(&self.words[victim]) {
+            if let Some(items) = cut_half::<M>(&self.words[victim], least) {
                 return Some(items);
             }
         }
@@ -158,10 +174,11 @@ impl<M: Memory> RangeBlock<M> {
         RangeItems::unpack(self.words[participant].load(Ordering::Relaxed)).len()
     }
 
-    /// Takes up to `most` items off the back of a participant's word, and at most half of the word.
-    pub(super) fn cut_back(&self, participant: usize, most: u32) -> Option<RangeItems> {
+    /// Takes up to `most` items off the back of a participant's word, and at most half of the word; nothing
+    /// if that is fewer than `least`.
+    pub(super) fn cut_back(&self, participant: usize, most: u32, least: u32) -> Option<RangeItems> {
         let taken = change(&*self.words[participant], |items| {
-            let (rest, taken) = items.cut_back(most);
+            let (rest, taken) = items.cut_back(most, least);
             (taken, rest)
         });
         taken.filter(|items| items.len() > 0)
@@ -183,26 +200,29 @@ mod tests {
         let items = RangeItems { lo: 3, hi: 10 };
         assert_eq!(RangeItems::unpack(items.pack()), items);
         assert_eq!(
-            items.take_front(4),
+            items.take_front(4, 3),
             (RangeItems { lo: 3, hi: 7 }, RangeItems { lo: 7, hi: 10 })
         );
-        assert_eq!(items.take_front(99).1.len(), 0);
+        assert_eq!(items.take_front(99, 1).1.len(), 0);
+        assert_eq!(items.take_front(4, 4).1.len(), 0);
         assert_eq!(
-            items.cut_half(),
+            items.cut_half(3),
             (RangeItems { lo: 3, hi: 6 }, RangeItems { lo: 6, hi: 10 })
         );
         assert_eq!(
-            items.cut_back(2),
+            items.cut_back(2, 2),
             (RangeItems { lo: 3, hi: 8 }, RangeItems { lo: 8, hi: 10 })
         );
-        assert_eq!(items.cut_back(99).1.len(), 3);
+        assert_eq!(items.cut_half(4).0.len(), 0);
+        assert_eq!(items.cut_back(99, 1).1.len(), 3);
+        assert_eq!(items.cut_back(99, 4).1.len(), 0);
         let one = RangeItems { lo: 4, hi: 5 };
-        assert_eq!(one.cut_back(1).1.len(), 0);
-        assert_eq!(one.cut_half(), (RangeItems { lo: 4, hi: 4 }, one));
+        assert_eq!(one.cut_back(1, 1).1.len(), 0);
+        assert_eq!(one.cut_half(1), (RangeItems { lo: 4, hi: 4 }, one));
         let whole = RangeItems {
             lo: 0,
             hi: u32::MAX,
         };
-        assert_eq!(whole.take_front(u32::MAX).1.len(), 0);
+        assert_eq!(whole.take_front(u32::MAX, 1).1.len(), 0);
     }
 }

@@ -154,7 +154,7 @@ impl<P: Platform> Context<'_, P> {
     #[cold]
     pub(crate) fn enqueue_in_backlog(&self, job: Ticket) {
         let shared = self.shared;
-        shared.lanes.backlog.push(&[job]);
+        shared.push_to(&shared.lanes.backlog, &[job]);
         // SeqCst, partner: the fence of a thread that has announced that it searches, sleeps or waits, before
         // it looks around.
         P::fence(Ordering::SeqCst);
