@@ -245,7 +245,8 @@ fn texts(context: &Context, version: &str, folder: &Path) -> Result<(), String> 
         let from = context.root.join(text);
         let name = from.file_name().unwrap_or_default();
         let to = guides.join(name);
-        fs::copy(&from, &to).map_err(|error| at(&from, error))?;
+        let text = fs::read_to_string(&from).map_err(|error| at(&from, error))?;
+        fs::write(&to, in_archive(&text)).map_err(|error| at(&to, error))?;
     }
     let compatible = compatible(version);
     let write = |path: &str, text: String| {
@@ -262,6 +263,14 @@ fn texts(context: &Context, version: &str, folder: &Path) -> Result<(), String> 
     write(
         "lib/cmake/paceline/paceline-config-version.cmake",
         cmake_version_file(version, &compatible),
+    )
+}
+
+/// A guide, with the examples where they are in the archive.
+fn in_archive(text: &str) -> String {
+    text.replace(
+        "](../../crates/capi/examples/",
+        "](../../paceline/examples/",
     )
 }
 
@@ -427,5 +436,29 @@ mod tests {
         assert_eq!(compatible("0.1.0"), "0.1");
         assert_eq!(compatible("0.12.3"), "0.12");
         assert_eq!(compatible("1.2.3"), "1");
+    }
+
+    /// Goal: the links of the guide lead to files of the archive. Method: the guide, and the examples, all of
+    /// which are copied.
+    #[test]
+    fn the_guides_links_lead_into_the_archive() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let guide = fs::read_to_string(root.join("docs/guide/c.md")).unwrap();
+        let guide = in_archive(&guide);
+        let links: Vec<&str> = guide
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| Some(rest.split_once(')')?.0))
+            .filter(|link| link.contains('/'))
+            .collect();
+        assert!(links.len() > 10);
+        for link in links {
+            let name = link.strip_prefix("../../paceline/examples/");
+            let name = name.unwrap_or_else(|| panic!("{link} is not in the archive"));
+            assert!(
+                root.join(CRATE).join("examples").join(name).exists(),
+                "{link}"
+            );
+        }
     }
 }

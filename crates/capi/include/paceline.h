@@ -208,7 +208,9 @@ typedef struct {
    */
   size_t size;
   /**
-   * Its name, for errors, reports and traces; the text may go away after the call. Null: "job".
+   * Its name, for errors, reports and traces; the text may go away after the call. Null: "job". Name kinds
+   * of jobs, and not each job: a process keeps 16384 different texts, of names and of files, for as long
+   * as it lives, and further ones are shown as "(too many names)".
    */
   const char *name;
   /**
@@ -308,7 +310,8 @@ typedef struct {
    */
   size_t count;
   /**
-   * The most items of a part. 0: as many as suit the time that they take, which is measured.
+   * The fewest items of a part, unless the loop has no more. A part may have many more. 0: as many as suit
+   * the time that they take, which is measured.
    */
   uint32_t grain;
   /**
@@ -386,7 +389,8 @@ typedef struct {
    */
   size_t count;
   /**
-   * The most items of a part of a loop. 0: as many as suit the time that they take, which is measured.
+   * The fewest items of a part of a loop, as in pl_loop_desc. 0: as many as suit the time that they take,
+   * which is measured.
    */
   uint32_t grain;
   /**
@@ -661,8 +665,9 @@ pl_status pl_counter(pl_system *system,
 
 /**
  * Says that the body has failed, for this reason; it returns as usual. Waits for the job say PL_FAILED,
- * those for jobs after it PL_CANCELLED, and pl_last_error() has the job's name and the reason. Of a loop the
- * pieces that have not begun are left out. The first reason counts. Null is "failed".
+ * those for jobs after it PL_CANCELLED, and pl_last_error() has the job's name and the reason. Of a loop
+ * the pieces that have not begun are left out. The first reason counts. Null is "failed"; bytes that are
+ * not UTF-8 are replaced.
  *
  * Requires: `context` is the one that the running body was called with; `reason` is null or ends with a zero byte.
  */
@@ -928,9 +933,10 @@ pl_status pl_group_create(pl_system *system,
 pl_status pl_group_destroy(pl_system *system, pl_group group);
 
 /**
- * Makes a job, and puts its number into `*out`, if that is not null. It runs when the jobs that it waits for
- * have ended. If one of them has failed it never runs. Wakes a worker if one sleeps; allocates for data of
- * more than 40 bytes, and for more than 8 jobs to wait for.
+ * Makes a job, and puts its number into `*out`, if that is not null: 0 if it is refused, as in all calls
+ * that make something. It runs when the jobs that it waits for have ended. If one of them has failed it
+ * never runs. Wakes a worker if one sleeps; allocates for data of more than 40 bytes, and for more than 8
+ * jobs to wait for.
  *
  * Requires: `system` was made by pl_system_create. `desc` points to a description whose `size`, `data_size` and
  * `after_count` are right. `out` is null or may be written to.
@@ -1054,8 +1060,9 @@ const char *pl_last_error_at(const char *file,
 const char *pl_status_name(int32_t status);
 
 /**
- * Makes a job system and its workers, and puts it into `*out`. With a null `desc` all is by default. The
- * environment may set more (PACELINE_WORKERS, PACELINE_TRACE and others). Starts threads, allocates.
+ * Makes a job system and its workers, and puts it into `*out`: null if it is refused. With a null `desc` all
+ * is by default. The environment may set more (PACELINE_WORKERS, PACELINE_TRACE and others), so what is set
+ * there can be the reason of a refusal: look at the status. Starts threads, allocates.
  *
  * Requires: `desc` is null or points to a description whose `size` is right. `out` may be written to.
  */
@@ -1066,7 +1073,8 @@ pl_status pl_system_create(const pl_system_desc *desc,
  * Ends a job system: runs all that is ready, drops what can never run, waits for graphs that were started,
  * writes a trace that is still being recorded, and joins the workers. Blocks. It may be called in a job of
  * the job system, which then ends after that job; PL_BUSY in a job of a graph. No other call to it may be
- * going on; later ones return PL_DESTROYED. In the child of a fork it only forgets. Null is nothing to end.
+ * going on, the one that made that job included: it may still be, in its thread, when the job begins. Later
+ * calls return PL_DESTROYED. In the child of a fork it only forgets. Null is nothing to end.
  *
  * Requires: `system` is null or was made by pl_system_create.
  */

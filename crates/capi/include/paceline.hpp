@@ -346,7 +346,7 @@ public:
         quiet_ = 1;
         return *this;
     }
-    /// The most items of a part of a loop; 0 as many as suit the time that they take.
+    /// The fewest items of a part of a loop, unless it has no more; 0 as many as suit the time that they take.
     options &grain(std::uint32_t items) {
         grain_ = items;
         return *this;
@@ -439,7 +439,7 @@ public:
         on_main_ = 1;
         return *this;
     }
-    /// The most items of a part of a loop; 0 as many as suit the time that they take.
+    /// The fewest items of a part of a loop, unless it has no more; 0 as many as suit the time that they take.
     node_options &grain(std::uint32_t items) {
         grain_ = items;
         return *this;

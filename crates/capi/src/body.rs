@@ -8,7 +8,7 @@ use std::ptr::null_mut;
 
 use paceline::Context;
 
-use crate::described::{Carried, put, text};
+use crate::described::{Carried, any_text, put};
 use crate::status::{Answer, Refusal, call, pl_status};
 use crate::system::pl_system;
 
@@ -290,8 +290,9 @@ fn no_copy(size: usize) -> Refusal {
 }
 
 /// Says that the body has failed, for this reason; it returns as usual. Waits for the job say PL_FAILED,
-/// those for jobs after it PL_CANCELLED, and pl_last_error() has the job's name and the reason. Of a loop the
-/// pieces that have not begun are left out. The first reason counts. Null is "failed".
+/// those for jobs after it PL_CANCELLED, and pl_last_error() has the job's name and the reason. Of a loop
+/// the pieces that have not begun are left out. The first reason counts. Null is "failed"; bytes that are
+/// not UTF-8 are replaced.
 ///
 /// # Safety
 /// `context` is the one that the running body was called with; `reason` is null or ends with a zero byte.
@@ -301,9 +302,9 @@ pub unsafe extern "C" fn pl_fail(context: *mut pl_context, reason: *const c_char
         // SAFETY: the caller's promise.
         let context = unsafe { running(context) }?;
         // SAFETY: the caller's promise.
-        let reason = unsafe { text(reason, "the reason") }?.unwrap_or("failed");
-        let mut failed = context.failed.borrow_mut();
-        failed.get_or_insert_with(|| reason.to_owned());
+        let reason = unsafe { any_text(reason) };
+        let reason = reason.unwrap_or_else(|| "failed".to_owned());
+        context.failed.borrow_mut().get_or_insert(reason);
         Ok(pl_status::PL_OK)
     })
 }

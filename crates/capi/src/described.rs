@@ -7,7 +7,7 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::{MaybeUninit, size_of};
 
-use crate::status::{Answer, Refusal};
+use crate::status::{Answer, Refusal, pl_status};
 
 /// A description: plain data whose first field is its size in bytes, and for which all zero is a value.
 ///
@@ -97,6 +97,19 @@ pub(crate) unsafe fn text<'t>(text: *const c_char, what: &str) -> Answer<Option<
     }
 }
 
+/// The same, where a text that is not UTF-8 is no mistake: what is none of it is replaced.
+///
+/// # Safety
+/// `text` is null or ends with a zero byte.
+pub(crate) unsafe fn any_text(text: *const c_char) -> Option<String> {
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: it is not null, and the caller's promise.
+    let bytes = unsafe { CStr::from_ptr(text) };
+    Some(bytes.to_string_lossy().into_owned())
+}
+
 /// An array of C.
 ///
 /// # Safety
@@ -128,6 +141,20 @@ pub(crate) unsafe fn put<T>(place: *mut T, value: T) {
         // SAFETY: the caller's promise.
         unsafe { place.write_unaligned(value) };
     }
+}
+
+/// What a call that makes something returns. If it was refused, the program has `nothing` where it wants the
+/// result: it may not have looked at the status, and the place may never have been set.
+///
+/// # Safety
+/// As [`put`].
+#[inline]
+pub(crate) unsafe fn or_nothing<T>(status: pl_status, place: *mut T, nothing: T) -> pl_status {
+    if status != pl_status::PL_OK {
+        // SAFETY: the caller's promise.
+        unsafe { put(place, nothing) };
+    }
+    status
 }
 
 /// Refuses a place for a result that has to be there.

@@ -2,11 +2,11 @@
 
 use std::ffi::c_char;
 
-use crate::described::{must_be, put};
+use crate::described::{must_be, or_nothing, put};
 use crate::jobs::pl_job;
 use crate::names::name_of;
 use crate::status::{Answer, Refusal, call, pl_status};
-use crate::system::{OpenEvent, lock, named, pl_system};
+use crate::system::{OpenEvent, named, pl_system};
 
 /// Makes an event: a job without a body that ends when pl_event_complete was called for it `count` times, by
 /// any threads. 0 counts as 1. Jobs wait for it as for any job. An event that is never completed keeps them
@@ -21,7 +21,7 @@ pub unsafe extern "C" fn pl_event_create(
     count: usize,
     out: *mut pl_job,
 ) -> pl_status {
-    call(|| {
+    let status = call(|| {
         must_be(out, "out")?;
         // SAFETY: the caller's promise.
         let (system, name) = unsafe { (named(system)?, name_of(name, "event")?) };
@@ -29,11 +29,15 @@ pub unsafe extern "C" fn pl_event_create(
         let left = count.max(1);
         let latch = js.job(name.as_str()).try_latch(left)?;
         let event = system.number(js, latch.id());
-        lock(&system.events).insert(event, OpenEvent { latch, left });
+        system
+            .lock(&system.events)?
+            .insert(event, OpenEvent { latch, left });
         // SAFETY: the caller's promise.
         unsafe { put(out, event) };
         Ok(pl_status::PL_OK)
-    })
+    });
+    // SAFETY: the caller's promise.
+    unsafe { or_nothing(status, out, 0) }
 }
 
 /// Completes an event, or counts it down by one. What the thread has done before is visible to the jobs that
@@ -49,7 +53,7 @@ pub unsafe extern "C" fn pl_event_complete(system: *mut pl_system, event: pl_job
         system.js()?;
         // What waits for it is released outside of the lock: it may run here and complete other events.
         let latch = {
-            let mut events = lock(&system.events);
+            let mut events = system.lock(&system.events)?;
             let open = events.get_mut(&event).ok_or_else(|| over(system, event))?;
             open.left -= 1;
             if open.left > 0 {
@@ -75,7 +79,7 @@ pub unsafe extern "C" fn pl_event_abandon(system: *mut pl_system, event: pl_job)
         // SAFETY: the caller's promise.
         let system = unsafe { named(system) }?;
         system.js()?;
-        let open = lock(&system.events).remove(&event);
+        let open = system.lock(&system.events)?.remove(&event);
         drop(open.ok_or_else(|| over(system, event))?);
         Ok(pl_status::PL_OK)
     })

@@ -4,10 +4,10 @@ use std::ffi::c_char;
 
 use paceline::Frame;
 
-use crate::described::{must_be, put};
+use crate::described::{must_be, or_nothing, put};
 use crate::names::name_of;
 use crate::status::{Answer, Refusal, call, pl_status};
-use crate::system::{fresh_number, lock, named, pl_system, time};
+use crate::system::{fresh_number, named, pl_system, time};
 
 /// The number of an open frame. Nothing else of the process has it, ever, but jobs. Zero is none.
 pub type pl_frame = u64;
@@ -24,17 +24,19 @@ pub unsafe extern "C" fn pl_frame_begin(
     budget_nanoseconds: u64,
     out: *mut pl_frame,
 ) -> pl_status {
-    call(|| {
+    let status = call(|| {
         must_be(out, "out")?;
         // SAFETY: the caller's promise.
         let (system, name) = unsafe { (named(system)?, name_of(name, "frame")?) };
         let frame = system.js()?.frame(name.as_str(), time(budget_nanoseconds));
         let number = fresh_number();
-        lock(&system.frames).insert(number, frame);
+        system.lock(&system.frames)?.insert(number, frame);
         // SAFETY: the caller's promise.
         unsafe { put(out, number) };
         Ok(pl_status::PL_OK)
-    })
+    });
+    // SAFETY: the caller's promise.
+    unsafe { or_nothing(status, out, 0) }
 }
 
 /// Ends a frame. It waits for nothing: wait for the frame's jobs before.
@@ -47,7 +49,7 @@ pub unsafe extern "C" fn pl_frame_end(system: *mut pl_system, frame: pl_frame) -
         // SAFETY: the caller's promise.
         let system = unsafe { named(system) }?;
         system.js()?;
-        let open = lock(&system.frames).remove(&frame);
+        let open = system.lock(&system.frames)?.remove(&frame);
         drop(open.ok_or_else(|| unknown(frame))?);
         Ok(pl_status::PL_OK)
     })
@@ -82,7 +84,7 @@ pub(crate) fn in_frame<R>(
     frame: pl_frame,
     f: impl FnOnce(&Frame<'static>) -> R,
 ) -> Answer<R> {
-    let frames = lock(&system.frames);
+    let frames = system.lock(&system.frames)?;
     let open = frames.get(&frame).ok_or_else(|| unknown(frame))?;
     Ok(f(open))
 }

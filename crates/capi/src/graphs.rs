@@ -3,12 +3,12 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 
-use crate::described::{must_be, put, put_text};
+use crate::described::{must_be, or_nothing, put, put_text};
 use crate::frames::{in_frame, pl_frame};
 use crate::graph::{NodePart, NodeWishes, ProgramGraph};
 use crate::names::name_of;
 use crate::status::{Answer, Refusal, call, pl_status};
-use crate::system::{fresh_number, lock, named, pl_system};
+use crate::system::{fresh_number, named, pl_system};
 
 /// The number of a graph. Nothing else of the process has it, ever, but jobs. Zero is none.
 pub type pl_graph = u64;
@@ -31,7 +31,7 @@ impl pl_system {
                 "this process is the child of a fork, and graphs run in its parent: make a job system here",
             ));
         }
-        let known = lock(&self.graphs).get(&graph).cloned();
+        let known = self.lock(&self.graphs)?.get(&graph).cloned();
         known.ok_or_else(|| {
             Refusal::new(
                 pl_status::PL_UNKNOWN,
@@ -70,18 +70,20 @@ pub unsafe extern "C" fn pl_graph_create(
     name: *const c_char,
     out: *mut pl_graph,
 ) -> pl_status {
-    call(|| {
+    let status = call(|| {
         must_be(out, "out")?;
         // SAFETY: the caller's promise.
         let (system, name) = unsafe { (named(system)?, name_of(name, "graph")?) };
         system.js()?;
         let number = fresh_number();
         let graph = Arc::new(ProgramGraph::new(name, number));
-        lock(&system.graphs).insert(number, graph);
+        system.lock(&system.graphs)?.insert(number, graph);
         // SAFETY: the caller's promise.
         unsafe { put(out, number) };
         Ok(pl_status::PL_OK)
-    })
+    });
+    // SAFETY: the caller's promise.
+    unsafe { or_nothing(status, out, 0) }
 }
 
 /// Adds a sync point: all nodes that were added before it end before those that are added after it begin.
@@ -275,7 +277,7 @@ pub unsafe extern "C" fn pl_graph_text(
 pub unsafe extern "C" fn pl_graph_destroy(system: *mut pl_system, graph: pl_graph) -> pl_status {
     let end = |system: &'static pl_system, known: &ProgramGraph| {
         let content = known.end()?;
-        let last = lock(&system.graphs).remove(&graph);
+        let last = system.lock(&system.graphs)?.remove(&graph);
         drop((content, last));
         Ok(())
     };

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use paceline::Group;
 
-use crate::described::{must_be, put};
+use crate::described::{must_be, or_nothing, put};
 use crate::names::name_of;
 use crate::status::{Answer, Refusal, call, pl_status};
-use crate::system::{fresh_number, lock, named, pl_system};
+use crate::system::{fresh_number, named, pl_system};
 
 /// The number of a group of jobs. Nothing else of the process has it, ever, but jobs. Zero is none.
 pub type pl_group = u64;
@@ -22,7 +22,7 @@ impl pl_system {
                 "0 is no group: make one with pl_group_create",
             ));
         }
-        let known = lock(&self.groups).get(&group).cloned();
+        let known = self.lock(&self.groups)?.get(&group).cloned();
         known.ok_or_else(|| {
             Refusal::new(
                 pl_status::PL_UNKNOWN,
@@ -45,17 +45,19 @@ pub unsafe extern "C" fn pl_group_create(
     name: *const c_char,
     out: *mut pl_group,
 ) -> pl_status {
-    call(|| {
+    let status = call(|| {
         must_be(out, "out")?;
         // SAFETY: the caller's promise.
         let (system, name) = unsafe { (named(system)?, name_of(name, "group")?) };
         let made = Arc::new(system.js()?.try_group(name.as_str())?);
         let number = fresh_number();
-        lock(&system.groups).insert(number, made);
+        system.lock(&system.groups)?.insert(number, made);
         // SAFETY: the caller's promise.
         unsafe { put(out, number) };
         Ok(pl_status::PL_OK)
-    })
+    });
+    // SAFETY: the caller's promise.
+    unsafe { or_nothing(status, out, 0) }
 }
 
 /// Forgets a group. Its jobs run on, as jobs of none. PL_UNKNOWN if there is none.
@@ -68,7 +70,7 @@ pub unsafe extern "C" fn pl_group_destroy(system: *mut pl_system, group: pl_grou
         // SAFETY: the caller's promise.
         let system = unsafe { named(system) }?;
         let known = system.group(group)?;
-        let last = lock(&system.groups).remove(&group);
+        let last = system.lock(&system.groups)?.remove(&group);
         drop((known, last));
         Ok(pl_status::PL_OK)
     })

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use paceline::{JobId, Lane, Name, NewJob, ScheduleError};
 
 use crate::body::{BodyData, BodyParts, Bound, JobFunction, Taker, pl_body, pl_release};
-use crate::described::{Described, array, must_be, put, read};
+use crate::described::{Described, array, must_be, or_nothing, put, read};
 use crate::frames::{in_frame, pl_frame};
 use crate::groups::pl_group;
 use crate::names::{name_at, pl_site};
@@ -57,7 +57,9 @@ pub(crate) fn lane_of(lane: pl_lane) -> Answer<Lane> {
 pub struct pl_job_desc {
     /// sizeof(pl_job_desc).
     pub size: usize,
-    /// Its name, for errors, reports and traces; the text may go away after the call. Null: "job".
+    /// Its name, for errors, reports and traces; the text may go away after the call. Null: "job". Name kinds
+    /// of jobs, and not each job: a process keeps 16384 different texts, of names and of files, for as long
+    /// as it lives, and further ones are shown as "(too many names)".
     pub name: *const c_char,
     /// What it does.
     pub body: pl_body,
@@ -272,9 +274,10 @@ impl Taker<JobFunction> for Scheduled {
     }
 }
 
-/// Makes a job, and puts its number into `*out`, if that is not null. It runs when the jobs that it waits for
-/// have ended. If one of them has failed it never runs. Wakes a worker if one sleeps; allocates for data of
-/// more than 40 bytes, and for more than 8 jobs to wait for.
+/// Makes a job, and puts its number into `*out`, if that is not null: 0 if it is refused, as in all calls
+/// that make something. It runs when the jobs that it waits for have ended. If one of them has failed it
+/// never runs. Wakes a worker if one sleeps; allocates for data of more than 40 bytes, and for more than 8
+/// jobs to wait for.
 ///
 /// # Safety
 /// `system` was made by pl_system_create. `desc` points to a description whose `size`, `data_size` and
@@ -285,7 +288,7 @@ pub unsafe extern "C" fn pl_schedule(
     desc: *const pl_job_desc,
     out: *mut pl_job,
 ) -> pl_status {
-    call(|| {
+    let status = call(|| {
         let mut room = MaybeUninit::uninit();
         // SAFETY: the caller's promise.
         let desc = unsafe { read(desc, &mut room) }?;
@@ -302,7 +305,9 @@ pub unsafe extern "C" fn pl_schedule(
         // SAFETY: the caller's promise.
         unsafe { put(out, made) };
         Ok(pl_status::PL_OK)
-    })
+    });
+    // SAFETY: the caller's promise.
+    unsafe { or_nothing(status, out, 0) }
 }
 
 /// Makes a job without a body that ends when all these have ended, so that one number stands for many. Zeros
@@ -317,7 +322,7 @@ pub unsafe extern "C" fn pl_combine(
     count: usize,
     out: *mut pl_job,
 ) -> pl_status {
-    call(|| {
+    let status = call(|| {
         // SAFETY: the caller's promise.
         let system = unsafe { named(system) }?;
         must_be(out, "out")?;
@@ -328,7 +333,9 @@ pub unsafe extern "C" fn pl_combine(
         // SAFETY: the caller's promise.
         unsafe { put(out, system.number(js, id)) };
         Ok(pl_status::PL_OK)
-    })
+    });
+    // SAFETY: the caller's promise.
+    unsafe { or_nothing(status, out, 0) }
 }
 
 /// `job`, which waits for others already, waits for `before`, too. PL_TOO_LATE if it is ready, runs or is

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use paceline::{Context, Grain, JobId, Name, NewJob, ScheduleError};
 
 use crate::body::{BodyData, BodyParts, Bound, LoopFunction, Taker, pl_loop_body, pl_release};
-use crate::described::{Described, put, read};
+use crate::described::{Described, or_nothing, put, read};
 use crate::frames::pl_frame;
 use crate::groups::pl_group;
 use crate::jobs::{Common, JobBody, More, PL_LANE_NORMAL, make_described, pl_job, pl_lane};
@@ -35,7 +35,8 @@ pub struct pl_loop_desc {
     pub release: pl_release,
     /// How many items there are, less than 2 to the power of 32.
     pub count: usize,
-    /// The most items of a part. 0: as many as suit the time that they take, which is measured.
+    /// The fewest items of a part, unless the loop has no more. A part may have many more. 0: as many as suit
+    /// the time that they take, which is measured.
     pub grain: u32,
     /// The jobs that it waits for, `after_count` of them. Not for pl_parallel_for.
     pub after: *const pl_job,
@@ -159,7 +160,7 @@ pub unsafe extern "C" fn pl_schedule_for(
     desc: *const pl_loop_desc,
     out: *mut pl_job,
 ) -> pl_status {
-    call(|| {
+    let status = call(|| {
         let mut room = MaybeUninit::uninit();
         // SAFETY: the caller's promise.
         let desc = unsafe { read(desc, &mut room) }?;
@@ -171,7 +172,9 @@ pub unsafe extern "C" fn pl_schedule_for(
         // SAFETY: the caller's promise.
         unsafe { put(out, made) };
         Ok(pl_status::PL_OK)
-    })
+    });
+    // SAFETY: the caller's promise.
+    unsafe { or_nothing(status, out, 0) }
 }
 
 /// A loop that runs at once.

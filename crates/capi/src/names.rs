@@ -61,13 +61,18 @@ unsafe fn note_site(name: Name, site: *const pl_site) -> Answer {
     let pl_site { file, line } = unsafe { site.read_unaligned() };
     let seen = (name.as_str().as_ptr() as usize, file as usize, line);
     let place = (seen.0 >> 4 ^ line as usize) % REMEMBERED;
-    let known = SITES_SEEN.try_with(|all| all[place].replace(seen));
+    let known = SITES_SEEN.try_with(|all| all[place].get());
     if known.is_ok_and(|known| known == seen) {
         return Ok(());
     }
     // SAFETY: the caller's promise.
-    if let Some(file) = unsafe { text(file, "the site's file") }? {
-        sites::add(name.as_str(), (Name::from(file.to_owned()).as_str(), line));
+    let is_noted = match unsafe { text(file, "the site's file") }? {
+        Some(file) => sites::add(name.as_str(), (Name::from(file.to_owned()).as_str(), line)),
+        None => true,
+    };
+    if is_noted {
+        // A thread that is ending remembers nothing.
+        let _ = SITES_SEEN.try_with(|all| all[place].set(seen));
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use crate::body::{
     BodyData, BodyParts, Bound, JobFunction, LoopFunction, Taker, fail, pl_body, pl_context,
     pl_loop_body, pl_release,
 };
-use crate::described::{Described, array, put, read};
+use crate::described::{Described, array, or_nothing, put, read};
 use crate::graph::{NodePart, NodeWishes, ProgramGraph, RunOfGraph};
 use crate::graphs::{pl_graph, pl_node};
 use crate::jobs::{PL_LANE_NORMAL, lane_of, pl_lane};
@@ -44,7 +44,8 @@ pub struct pl_node_desc {
     pub length: pl_length,
     /// How many items a loop has, if there is no `length`.
     pub count: usize,
-    /// The most items of a part of a loop. 0: as many as suit the time that they take, which is measured.
+    /// The fewest items of a part of a loop, as in pl_loop_desc. 0: as many as suit the time that they take,
+    /// which is measured.
     pub grain: u32,
     /// Says whether the jobs that hang on it (`only_if`) run this time.
     pub condition: pl_condition,
@@ -266,7 +267,7 @@ pub unsafe extern "C" fn pl_graph_add(
     desc: *const pl_node_desc,
     out: *mut pl_node,
 ) -> pl_status {
-    call(|| {
+    let status = call(|| {
         let mut room = MaybeUninit::uninit();
         // SAFETY: the caller's promise.
         let desc = unsafe { read(desc, &mut room) }?;
@@ -282,7 +283,9 @@ pub unsafe extern "C" fn pl_graph_add(
         // SAFETY: the caller's promise.
         unsafe { put(out, node) };
         Ok(pl_status::PL_OK)
-    })
+    });
+    // SAFETY: the caller's promise.
+    unsafe { or_nothing(status, out, 0) }
 }
 
 /// Begins a nested graph, and puts its number into `*out`, if that is not null. What is added until
@@ -298,7 +301,7 @@ pub unsafe extern "C" fn pl_graph_begin_nested(
     desc: *const pl_node_desc,
     out: *mut pl_node,
 ) -> pl_status {
-    call(|| {
+    let status = call(|| {
         let mut room = MaybeUninit::uninit();
         // SAFETY: the caller's promise.
         let desc = unsafe { read(desc, &mut room) }?;
@@ -316,5 +319,7 @@ pub unsafe extern "C" fn pl_graph_begin_nested(
         // SAFETY: the caller's promise.
         unsafe { put(out, node) };
         Ok(pl_status::PL_OK)
-    })
+    });
+    // SAFETY: the caller's promise.
+    unsafe { or_nothing(status, out, 0) }
 }

@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use paceline::{PinnedThread, ThreadPin};
 
 use crate::body::pl_release;
-use crate::described::{Carried, Described, must_be, put, read};
+use crate::described::{Carried, Described, must_be, or_nothing, put, read};
 use crate::status::{Answer, Refusal, call, pl_status};
 use crate::system::{named, pl_system};
 
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn pl_pin_thread(
     desc: *const pl_pin_desc,
     out: *mut pl_pin,
 ) -> pl_status {
-    call(|| {
+    let status = call(|| {
         let mut hook = None;
         if !desc.is_null() {
             let mut room = MaybeUninit::uninit();
@@ -127,7 +127,9 @@ pub unsafe extern "C" fn pl_pin_thread(
         unsafe { put(out, thread.pin().to_bits()) };
         PINNED.with(|pinned| pinned.borrow_mut().push((system, thread)));
         Ok(pl_status::PL_OK)
-    })
+    });
+    // SAFETY: the caller's promise.
+    unsafe { or_nothing(status, out, 0) }
 }
 
 /// Runs the jobs that are pinned to the calling thread and ready, as many as there are at the call, and puts

@@ -8,15 +8,16 @@ use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::ffi::c_char;
 use std::mem::{MaybeUninit, offset_of};
+use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
 use paceline::{
     Builder, CancelToken, Frame, Group, JobId, JobSystem, Latch, Trace, WORKERS_MAX, WaitPolicy,
 };
 
-use crate::described::{Described, must_be, read, text};
+use crate::described::{Described, must_be, or_nothing, read, text};
 use crate::graph::ProgramGraph;
 use crate::status::{Answer, Refusal, call, pl_status};
 
@@ -266,8 +267,9 @@ fn builder_of(description: &pl_system_desc) -> Answer<Builder> {
     Ok(builder)
 }
 
-/// Makes a job system and its workers, and puts it into `*out`. With a null `desc` all is by default. The
-/// environment may set more (PACELINE_WORKERS, PACELINE_TRACE and others). Starts threads, allocates.
+/// Makes a job system and its workers, and puts it into `*out`: null if it is refused. With a null `desc` all
+/// is by default. The environment may set more (PACELINE_WORKERS, PACELINE_TRACE and others), so what is set
+/// there can be the reason of a refusal: look at the status. Starts threads, allocates.
 ///
 /// # Safety
 /// `desc` is null or points to a description whose `size` is right. `out` may be written to.
@@ -276,7 +278,7 @@ pub unsafe extern "C" fn pl_system_create(
     desc: *const pl_system_desc,
     out: *mut *mut pl_system,
 ) -> pl_status {
-    call(|| {
+    let status = call(|| {
         must_be(out, "out")?;
         let mut room = MaybeUninit::uninit();
         let builder = if desc.is_null() {
@@ -301,13 +303,16 @@ pub unsafe extern "C" fn pl_system_create(
         // SAFETY: the caller's promise.
         unsafe { out.write(std::ptr::from_ref(system).cast_mut()) };
         Ok(pl_status::PL_OK)
-    })
+    });
+    // SAFETY: the caller's promise.
+    unsafe { or_nothing(status, out, null_mut()) }
 }
 
 /// Ends a job system: runs all that is ready, drops what can never run, waits for graphs that were started,
 /// writes a trace that is still being recorded, and joins the workers. Blocks. It may be called in a job of
 /// the job system, which then ends after that job; PL_BUSY in a job of a graph. No other call to it may be
-/// going on; later ones return PL_DESTROYED. In the child of a fork it only forgets. Null is nothing to end.
+/// going on, the one that made that job included: it may still be, in its thread, when the job begins. Later
+/// calls return PL_DESTROYED. In the child of a fork it only forgets. Null is nothing to end.
 ///
 /// # Safety
 /// `system` is null or was made by pl_system_create.
@@ -343,9 +348,28 @@ pub unsafe extern "C" fn pl_system_destroy(system: *mut pl_system) -> pl_status 
     })
 }
 
+impl pl_system {
+    /// What a lock of this job system holds.
+    ///
+    /// # Errors
+    /// In the child of a fork, if another thread of the parent held it: it has it for ever.
+    pub(crate) fn lock<'l, T>(&self, of: &'l Mutex<T>) -> Answer<MutexGuard<'l, T>> {
+        match of.try_lock() {
+            Ok(held) => Ok(held),
+            Err(TryLockError::WouldBlock) if self.is_forked() => Err(is_forked()),
+            Err(_) => Ok(lock(of)),
+        }
+    }
+}
+
+#[cold]
+fn is_forked() -> Refusal {
+    paceline::ScheduleError::Forked.into()
+}
+
 /// What a lock holds. Code that panics under it would be a mistake of this library; what it holds is sound
 /// all the same.
-pub(crate) fn lock<T>(lock: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub(crate) fn lock<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(|broken| broken.into_inner())
 }
 

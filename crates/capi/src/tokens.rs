@@ -2,9 +2,9 @@
 
 use paceline::CancelToken;
 
-use crate::described::{must_be, put};
+use crate::described::{must_be, or_nothing, put};
 use crate::status::{Answer, Refusal, call, pl_status};
-use crate::system::{fresh_number, lock, named, pl_system};
+use crate::system::{fresh_number, named, pl_system};
 
 /// The number of a token. Nothing else of the process has it, ever, but jobs. Zero is none.
 pub type pl_token = u64;
@@ -21,7 +21,7 @@ impl pl_system {
     }
 
     fn made_token(&'static self, token: pl_token) -> Answer<CancelToken> {
-        let known = lock(&self.tokens).get(&token).cloned();
+        let known = self.lock(&self.tokens)?.get(&token).cloned();
         known.ok_or_else(|| {
             Refusal::new(
                 pl_status::PL_UNKNOWN,
@@ -48,18 +48,20 @@ pub unsafe extern "C" fn pl_token_create(
     parent: pl_token,
     out: *mut pl_token,
 ) -> pl_status {
-    call(|| {
+    let status = call(|| {
         must_be(out, "out")?;
         // SAFETY: the caller's promise.
         let system = unsafe { named(system) }?;
         let parent = system.token(parent)?;
         let made = parent.map_or_else(CancelToken::new, |parent| parent.child());
         let number = fresh_number();
-        lock(&system.tokens).insert(number, made);
+        system.lock(&system.tokens)?.insert(number, made);
         // SAFETY: the caller's promise.
         unsafe { put(out, number) };
         Ok(pl_status::PL_OK)
-    })
+    });
+    // SAFETY: the caller's promise.
+    unsafe { or_nothing(status, out, 0) }
 }
 
 /// Cancels a token. Its jobs that have not begun do not begin: waits for them say PL_CANCELLED. Those that
@@ -108,7 +110,7 @@ pub unsafe extern "C" fn pl_token_destroy(system: *mut pl_system, token: pl_toke
         // SAFETY: the caller's promise.
         let system = unsafe { named(system) }?;
         system.needed_token(token)?;
-        lock(&system.tokens).remove(&token);
+        system.lock(&system.tokens)?.remove(&token);
         Ok(pl_status::PL_OK)
     })
 }

@@ -4,7 +4,7 @@ use std::ffi::c_char;
 
 use crate::described::{put, text};
 use crate::status::{Refusal, call, pl_status, told};
-use crate::system::{lock, named, pl_system};
+use crate::system::{named, pl_system};
 
 /// Begins to record jobs, waits and frames into a file that ui.perfetto.dev and `paceline diagnose` open.
 /// Starts a thread. One trace at a time.
@@ -18,7 +18,7 @@ pub unsafe extern "C" fn pl_trace_start(system: *mut pl_system, path: *const c_c
         let (system, path) = unsafe { (named(system)?, text(path, "the path")?) };
         let path = path.ok_or_else(|| Refusal::invalid("the path is a null pointer"))?;
         let trace = system.js()?.start_trace(path)?;
-        *lock(&system.trace) = Some(trace);
+        *system.lock(&system.trace)? = Some(trace);
         Ok(pl_status::PL_OK)
     })
 }
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn pl_trace_finish(
         // SAFETY: the caller's promise.
         let system = unsafe { named(system) }?;
         system.js()?;
-        let trace = lock(&system.trace).take().ok_or_else(|| {
+        let trace = system.lock(&system.trace)?.take().ok_or_else(|| {
             Refusal::new(
                 pl_status::PL_TOO_LATE,
                 told(&"no trace is being recorded: pl_trace_start begins one"),

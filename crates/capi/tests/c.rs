@@ -96,6 +96,20 @@ fn the_child_of_a_fork_is_told() {
     assert!(why[0].contains("fork"), "{why:?}");
 }
 
+/// Goal: a call in a fork's child ends, whatever other threads were in the middle of, and a job system that
+/// the child makes works. Method: a program that forks while threads take the library's locks.
+#[test]
+fn a_fork_in_the_middle_of_calls_hangs_nothing() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let file = crate_folder().join("tests/programs/forks.c");
+    let program = C.compiled(&file, folder.path());
+    let out = Command::new(program)
+        .output()
+        .expect("it was just compiled");
+    let printed = String::from_utf8_lossy(&out.stdout);
+    assert_eq!(printed, "10 of 10\n", "{out:?}");
+}
+
 /// Goal: the callbacks for Box2D do what its steps need, with less threads than tasks that wait for each
 /// other could use. Method: a program that calls them as a step does. (`cargo xtask clients` runs Box2D
 /// itself.)
@@ -123,10 +137,12 @@ fn programs_for_enkits_run() {
         .output()
         .expect("it was just compiled");
     let printed = String::from_utf8_lossy(&out.stdout);
-    let each = "ranges: 0 wrong, 0 out of bounds, sum 2000000\ndependencies: 0 wrong\n\
-                actions: 200 of 200\npinned: 2\nnested: 1\n";
-    let whole =
-        format!("1 threads\n{each}4 threads\n{each}on the program's own: 2 threads\n{each}");
+    let each = "ranges: 0 wrong, 0 out of bounds, 0 short, sum 2000000\ndependencies: 0 wrong\n\
+                actions: 200 of 200\npinned: 3\nnested: 1\n";
+    let whole = format!(
+        "1 threads\n{each}4 threads\n{each}on the program's own: any thread\n{each}\
+         beside others: 0 out of bounds\n"
+    );
     assert_eq!(printed, whole, "{out:?}");
     assert!(out.status.success() && out.stderr.is_empty(), "{out:?}");
 }

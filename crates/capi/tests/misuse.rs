@@ -621,6 +621,42 @@ fn null_pointers_are_refused() {
     }
 }
 
+unsafe extern "C-unwind" fn fails_in_latin_1(context: *mut pl_context, _: *mut c_void) {
+    // SAFETY: the context of this body.
+    assert_eq!(unsafe { pl_fail(context, c"caf\xe9".as_ptr()) }, PL_OK);
+}
+
+/// Goal: a failure is one whatever its text, and a call that is refused leaves no number of something else.
+/// Method: a reason that is not UTF-8; places that had a number before.
+#[test]
+fn a_failure_needs_no_utf_8_and_a_refusal_leaves_nothing() {
+    // SAFETY: zero is a value of each field; what is wrong is a status.
+    unsafe {
+        let mut system = null_mut();
+        assert_eq!(pl_system_create(null(), &mut system), PL_OK);
+        let mut desc: pl_job_desc = zeroed();
+        desc.size = size_of::<pl_job_desc>();
+        desc.body = Some(fails_in_latin_1);
+        let mut job = 0;
+        assert_eq!(pl_schedule(system, &desc, &mut job), PL_OK);
+        assert_eq!(pl_wait(system, job), PL_FAILED);
+        let why = last_error();
+        assert!(why.contains("caf\u{fffd}"), "{why}");
+        desc.size = 1;
+        assert_eq!(pl_schedule(system, &desc, &mut job), PL_INVALID);
+        assert_eq!(job, 0);
+        let mut token = 5;
+        assert_eq!(pl_token_create(system, 77, &mut token), PL_UNKNOWN);
+        assert_eq!(token, 0);
+        let mut other = system;
+        let mut desc: pl_system_desc = zeroed();
+        desc.size = 1;
+        assert_eq!(pl_system_create(&desc, &mut other), PL_INVALID);
+        assert!(other.is_null());
+        assert_eq!(pl_system_destroy(system), PL_OK);
+    }
+}
+
 /// Goal: a setting that cannot be is said with its name. Method: one of each kind.
 #[test]
 fn settings_are_checked() {

@@ -9,6 +9,11 @@
  * What is different:
  * - Priorities 0 and 1 are the normal lane, greater ones the background. The priority of a wait is not looked at.
  * - Pinned tasks are for thread 0, which has called enkiInitTaskScheduler..., and not for the workers.
+ *   enkiWaitForNewPinnedTasks() runs them, too.
+ * - External threads need no registration, and get the next number that is free.
+ * - A set is cut by time where its parts are long enough: no part is shorter than minRange, the last one included.
+ * - On a job system of the program's (pl_enki_scheduler_on) any of its threads may run tasks: enkiGetNumTaskThreads()
+ *   is how many it can have, and more than it has workers.
  * - No profiler callbacks, and no allocator of the program's.
  */
 
@@ -35,6 +40,9 @@ extern "C" {
 typedef void (*enkiTaskExecuteRange)(uint32_t start, uint32_t end, uint32_t thread, void *args);
 typedef void (*enkiPinnedTaskExecute)(void *args);
 typedef void (*enkiCompletionFunction)(void *args, uint32_t thread);
+
+/* What enkiGetThreadNum() says on a thread that has run no task. */
+#define ENKI_NO_THREAD_NUM 0xFFFFFFFFu
 
 /* What can be waited for: each of the other types begins with it. */
 typedef struct enkiCompletable enkiCompletable;
@@ -77,9 +85,14 @@ struct enkiTaskScheduler {
     /* Thread 0, and the numbers of the others plus one, by pl_context_worker. */
     uintptr_t first_thread;
     uint32_t *numbers;
-    uint32_t next_number, threads;
-    /* How many tasks were added and are not over. */
-    uint32_t live;
+    /* By number: the thread that has it, or had it last. */
+    uintptr_t *number_of;
+    /* How many numbers there can be, and for how many threads a set is cut. */
+    uint32_t next_number, threads, parallel;
+    /* How many tasks were added and are not over; how many pinned ones were run, and how many of them thread 0 has
+     * been told of. */
+    uint32_t live, pinned_over, pinned_told;
+    uint32_t externals, is_ending, waits_for_all;
 };
 
 /* That one thing begins after another. */
@@ -160,18 +173,22 @@ static inline void *pl_enki_new(size_t bytes) {
 static inline uint32_t pl_enki_number(enkiTaskScheduler *of, const pl_context *cx) {
     uint32_t *place = &of->numbers[pl_context_worker(cx)];
     uint32_t number = __atomic_load_n(place, __ATOMIC_RELAXED);
+    uintptr_t me = pl_enki_this_thread();
     if (number == 0) {
         number = 1;
-        if (pl_enki_this_thread() != of->first_thread)
+        if (me != of->first_thread)
             number += __atomic_fetch_add(&of->next_number, 1, __ATOMIC_RELAXED);
         if (number > of->threads) {
             fprintf(stderr,
-                    "paceline: enkiTS's interface: more than %u threads run tasks: set numExternalTaskThreads\n",
+                    "paceline: enkiTS's interface: more than %u threads run tasks: count all that wait for tasks, beside "
+                    "the first and the workers, in numExternalTaskThreads\n",
                     (unsigned)of->threads);
             abort();
         }
         __atomic_store_n(place, number, __ATOMIC_RELAXED);
     }
+    if (__atomic_load_n(&of->number_of[number - 1], __ATOMIC_RELAXED) != me)
+        __atomic_store_n(&of->number_of[number - 1], me, __ATOMIC_RELAXED);
     return number - 1;
 }
 
@@ -236,9 +253,10 @@ static inline void pl_enki_part(pl_context *cx, size_t begin, size_t end, void *
 static inline void pl_enki_whole(pl_context *cx, void *data) {
     enkiCompletable *it = (enkiCompletable *)data;
     uint32_t thread = pl_enki_number(it->of, cx);
-    if (it->kind == PL_ENKI_PINNED)
+    if (it->kind == PL_ENKI_PINNED) {
         it->run_pinned(it->args);
-    else
+        it->of->pinned_over++; /* Of thread 0. */
+    } else
         it->run(0, it->set_size, thread, it->args);
     pl_enki_over(it, thread);
 }
@@ -246,7 +264,7 @@ static inline void pl_enki_whole(pl_context *cx, void *data) {
 /* All that it waits for is over. `thread` is the number of this thread, in a task. */
 static inline void pl_enki_begin(enkiCompletable *it, uint32_t thread) {
     enkiTaskScheduler *of = it->of;
-    uint32_t parts = of->threads * 4, grain = it->set_size / (parts > 0 ? parts : 1) + 1;
+    uint32_t parts = of->parallel * 4, grain = it->set_size / (parts > 0 ? parts : 1) + 1;
     pl_lane lane = it->priority > 1 ? PL_LANE_BACKGROUND : PL_LANE_NORMAL;
     int has_event = it->has_event;
     pl_job job = 0;
@@ -346,12 +364,35 @@ static inline struct enkiTaskSchedulerConfig enkiGetTaskSchedulerConfig(enkiTask
 
 static inline uint32_t enkiGetNumTaskThreads(enkiTaskScheduler *of) { return of->threads; }
 
+/* The number that this thread's tasks get; ENKI_NO_THREAD_NUM if it has run none. Looks through all numbers. */
+static inline uint32_t enkiGetThreadNum(enkiTaskScheduler *of) {
+    uintptr_t me = pl_enki_this_thread();
+    uint32_t number;
+    if (of->threads > 0 && me == of->first_thread)
+        return 0;
+    for (number = 1; number < of->threads; number++) {
+        if (__atomic_load_n(&of->number_of[number], __ATOMIC_RELAXED) == me)
+            return number;
+    }
+    return ENKI_NO_THREAD_NUM;
+}
+
+/* For tasks that go on until the scheduler ends: they are to look, and return. */
+static inline int enkiGetIsShutdownRequested(enkiTaskScheduler *of) {
+    return __atomic_load_n(&of->is_ending, __ATOMIC_ACQUIRE) != 0;
+}
+static inline int enkiGetIsRunning(enkiTaskScheduler *of) { return !enkiGetIsShutdownRequested(of); }
+static inline int enkiGetIsWaitforAllCalled(enkiTaskScheduler *of) {
+    return __atomic_load_n(&of->waits_for_all, __ATOMIC_ACQUIRE) != 0;
+}
+
 static inline void enkiRunPinnedTasks(enkiTaskScheduler *of) {
     if (pl_enki_this_thread() == of->first_thread)
         pl_enki_must(pl_run_pinned_jobs(of->jobs, 0));
 }
 
 static inline void enkiWaitForAll(enkiTaskScheduler *of) {
+    __atomic_fetch_add(&of->waits_for_all, 1, __ATOMIC_RELEASE);
     while (__atomic_load_n(&of->live, __ATOMIC_ACQUIRE) != 0) {
         int32_t ran = 0;
         enkiRunPinnedTasks(of);
@@ -364,11 +405,29 @@ static inline void enkiWaitForAll(enkiTaskScheduler *of) {
             pl_enki_must(pl_event_complete(of->jobs, rest));
         }
     }
+    __atomic_fetch_sub(&of->waits_for_all, 1, __ATOMIC_RELEASE);
+}
+
+/* Returns when thread 0, which is to be this one, has run pinned tasks since the last such call returned, or the
+ * scheduler ends. */
+static inline void enkiWaitForNewPinnedTasks(enkiTaskScheduler *of) {
+    if (pl_enki_this_thread() != of->first_thread)
+        return;
+    enkiRunPinnedTasks(of);
+    while (of->pinned_over == of->pinned_told && !enkiGetIsShutdownRequested(of)) {
+        pl_job rest = 0;
+        pl_enki_must(pl_event_create(of->jobs, "enki", 1, &rest));
+        pl_wait_timeout(of->jobs, rest, 1000000);
+        pl_enki_must(pl_event_complete(of->jobs, rest));
+        enkiRunPinnedTasks(of);
+    }
+    of->pinned_told = of->pinned_over;
 }
 
 static inline void pl_enki_end(enkiTaskScheduler *of) {
     if (of->threads == 0)
         return;
+    __atomic_store_n(&of->is_ending, 1, __ATOMIC_RELEASE);
     enkiWaitForAll(of);
     pl_unpin_thread(of->jobs);
     pl_enki_must(pl_group_destroy(of->jobs, of->group));
@@ -377,6 +436,7 @@ static inline void pl_enki_end(enkiTaskScheduler *of) {
         of->jobs = 0;
     }
     free(of->numbers);
+    free(of->number_of);
     of->threads = 0;
 }
 
@@ -399,8 +459,14 @@ static inline void enkiInitTaskSchedulerWithConfig(enkiTaskScheduler *of, struct
     pl_enki_must(pl_pin_thread(of->jobs, 0, &of->pin));
     of->first_thread = pl_enki_this_thread();
     of->numbers = (uint32_t *)pl_enki_new(slots * sizeof of->numbers[0]);
+    of->number_of = (uintptr_t *)pl_enki_new(slots * sizeof of->number_of[0]);
     of->next_number = 1;
-    of->threads = (uint32_t)workers + 1 + config.numExternalTaskThreads;
+    of->is_ending = 0;
+    of->parallel = (uint32_t)workers + 1;
+    /* Where the program has other jobs, threads take the places of those that they block. */
+    of->threads = of->owns_jobs ? of->parallel + config.numExternalTaskThreads : (uint32_t)slots;
+    if (of->threads > slots)
+        of->threads = (uint32_t)slots;
 }
 
 static inline void enkiInitTaskScheduler(enkiTaskScheduler *of) {
@@ -422,10 +488,20 @@ static inline void enkiDeleteTaskScheduler(enkiTaskScheduler *of) {
 
 /* Threads need no registration; they count in numExternalTaskThreads if they wait, and so run tasks. */
 static inline int enkiRegisterExternalTaskThread(enkiTaskScheduler *of) {
-    (void)of;
+    __atomic_fetch_add(&of->externals, 1, __ATOMIC_RELAXED);
     return 1;
 }
-static inline void enkiDeRegisterExternalTaskThread(enkiTaskScheduler *of) { (void)of; }
+static inline int enkiRegisterExternalTaskThreadNum(enkiTaskScheduler *of, uint32_t number) {
+    (void)number;
+    return enkiRegisterExternalTaskThread(of);
+}
+static inline void enkiDeRegisterExternalTaskThread(enkiTaskScheduler *of) {
+    __atomic_fetch_sub(&of->externals, 1, __ATOMIC_RELAXED);
+}
+static inline uint32_t enkiGetNumRegisteredExternalTaskThreads(enkiTaskScheduler *of) {
+    return __atomic_load_n(&of->externals, __ATOMIC_RELAXED);
+}
+static inline uint32_t enkiGetNumFirstExternalTaskThread(void) { return 1; }
 
 /* ---- What can be waited for ---- */
 
@@ -561,6 +637,10 @@ static inline int enkiIsPinnedTaskComplete(enkiTaskScheduler *of, enkiPinnedTask
 }
 static inline void enkiWaitForPinnedTask(enkiTaskScheduler *of, enkiPinnedTask *task) {
     enkiWaitForCompletable(of, task == 0 ? 0 : &task->is);
+}
+static inline void enkiWaitForPinnedTaskPriority(enkiTaskScheduler *of, enkiPinnedTask *task, int most) {
+    (void)most;
+    enkiWaitForPinnedTask(of, task);
 }
 
 /* ---- What comes after what ---- */

@@ -7,11 +7,13 @@ enum { ITEMS = 10000, RUNS = 200 };
 static enkiTaskScheduler *scheduler;
 static unsigned seen[ITEMS];
 static unsigned per_thread[64];
-static unsigned out_of_bounds, order[4], ordered, deleted, on_thread_0;
+static unsigned out_of_bounds, short_parts, order[4], ordered, deleted, on_thread_0;
 
 static void count(uint32_t start, uint32_t end, uint32_t thread, void *args) {
     (void)args;
-    if (thread >= enkiGetNumTaskThreads(scheduler))
+    if (end - start < 16)
+        __atomic_fetch_add(&short_parts, 1, __ATOMIC_RELAXED);
+    if (thread >= enkiGetNumTaskThreads(scheduler) || thread != enkiGetThreadNum(scheduler))
         __atomic_fetch_add(&out_of_bounds, 1, __ATOMIC_RELAXED);
     for (uint32_t i = start; i < end; i++)
         seen[i]++;
@@ -58,7 +60,7 @@ static void ranges(void) {
         wrong += seen[i] != RUNS;
     for (int i = 0; i < 64; i++)
         sum += per_thread[i];
-    printf("ranges: %u wrong, %u out of bounds, sum %u\n", wrong, out_of_bounds, sum);
+    printf("ranges: %u wrong, %u out of bounds, %u short, sum %u\n", wrong, out_of_bounds, short_parts, sum);
     enkiDeleteTaskSet(scheduler, set);
 }
 
@@ -120,6 +122,8 @@ static void pinned(void) {
     enkiWaitForPinnedTask(scheduler, task);
     enkiAddPinnedTask(scheduler, task);
     enkiWaitForPinnedTask(scheduler, task);
+    enkiAddPinnedTask(scheduler, task);
+    enkiWaitForNewPinnedTasks(scheduler);
     printf("pinned: %u\n", on_thread_0);
     enkiDeletePinnedTask(scheduler, task);
 }
@@ -139,6 +143,31 @@ static void nested(void) {
         enkiDeleteTaskSet(scheduler, around[i]);
         enkiDeleteTaskSet(scheduler, sets[i]);
     }
+}
+
+static void rests(void *data) {
+    (void)data;
+    for (volatile unsigned i = 0; i < 100000; i++)
+        ;
+}
+
+static void blocks(pl_context *cx, void *data) { pl_blocking(cx, rests, data); }
+
+/* Other jobs block workers, so further threads take their places, and run tasks. */
+static void beside_others(pl_system *jobs) {
+    enkiTaskSet *set = enkiCreateTaskSet(scheduler, count);
+    pl_job_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.size = sizeof desc;
+    desc.body = blocks;
+    for (int run = 0; run < RUNS; run++) {
+        for (int i = 0; i < 4; i++)
+            pl_schedule(jobs, &desc, NULL);
+        enkiAddTaskSetMinRange(scheduler, set, NULL, ITEMS, 16);
+        enkiWaitForTaskSet(scheduler, set);
+    }
+    printf("beside others: %u out of bounds\n", out_of_bounds);
+    enkiDeleteTaskSet(scheduler, set);
 }
 
 static void all(void) {
@@ -169,8 +198,9 @@ int main(void) {
         return 1;
     scheduler = pl_enki_scheduler_on(jobs);
     enkiInitTaskScheduler(scheduler);
-    printf("on the program's own: %u threads\n", (unsigned)enkiGetNumTaskThreads(scheduler));
+    printf("on the program's own: %s\n", enkiGetNumTaskThreads(scheduler) > 2 ? "any thread" : "2 threads");
     all();
+    beside_others(jobs);
     enkiDeleteTaskScheduler(scheduler);
     return pl_system_destroy(jobs) == PL_OK ? 0 : 1;
 }
