@@ -60,7 +60,7 @@ and a kernel and QEMU are fetched (55 MB). Afterwards all runs take a quarter of
 minute. Needed: a Debian with apt, and clang-19, which is installed if we may.
 
 Experiments of `paceline`, under Linux's own scheduler and under each policy, in two minutes (without \
---quick, on two CPUs and four, and in five phases, it takes far longer):
+--quick a quarter of an hour on two CPUs, and as long again for each further phase):
   cargo xtask vm --experiment virtual-slice --quick --cpus 2 --phases 1")]
 pub(crate) struct Options {
     /// Only load a scheduler, run frames for 3 s, and unload it
