@@ -109,7 +109,8 @@ typedef enum {
    */
   PL_SETTING = 17,
   /**
-   * A mistake in this library. Please report it.
+   * Waits in jobs are nested deeper than the thread's stack bears, as pl_last_error() then says. If it
+   * says something else, that is a mistake in this library: please report it.
    */
   PL_INTERNAL = 18,
   /**

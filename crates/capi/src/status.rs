@@ -48,7 +48,8 @@ pub enum pl_status {
     PL_REFUSED = 16,
     /// A setting of the builder, or of the environment, cannot be.
     PL_SETTING = 17,
-    /// A mistake in this library. Please report it.
+    /// Waits in jobs are nested deeper than the thread's stack bears, as pl_last_error() then says. If it
+    /// says something else, that is a mistake in this library: please report it.
     PL_INTERNAL = 18,
     /// The graph is running, or is in another call at this moment.
     PL_BUSY = 19,
