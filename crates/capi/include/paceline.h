@@ -311,8 +311,8 @@ typedef struct {
    */
   size_t count;
   /**
-   * The fewest items of a part, unless the loop has no more. A part may have many more. 0: as many as suit
-   * the time that they take, which is measured.
+   * The fewest items of a part; a part may have many more. A loop with fewer than twice as many is one
+   * part, which one thread runs. 0: as many as suit the time that they take, which is measured.
    */
   uint32_t grain;
   /**

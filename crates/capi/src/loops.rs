@@ -35,8 +35,8 @@ pub struct pl_loop_desc {
     pub release: pl_release,
     /// How many items there are, less than 2 to the power of 32.
     pub count: usize,
-    /// The fewest items of a part, unless the loop has no more. A part may have many more. 0: as many as suit
-    /// the time that they take, which is measured.
+    /// The fewest items of a part; a part may have many more. A loop with fewer than twice as many is one
+    /// part, which one thread runs. 0: as many as suit the time that they take, which is measured.
     pub grain: u32,
     /// The jobs that it waits for, `after_count` of them. Not for pl_parallel_for.
     pub after: *const pl_job,

@@ -4,7 +4,8 @@
 mod common;
 
 use std::fs;
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Output};
 
 use common::{Language, crate_folder};
 
@@ -36,6 +37,14 @@ fn the_examples_run() {
     }
 }
 
+/// What a program in C prints and how it ends.
+fn output_of(file: &Path) -> Output {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let program = C.compiled(file, folder.path());
+    let out = Command::new(program).output();
+    out.expect("it was just compiled")
+}
+
 /// Goal: the guide says what is so. Method: its program compiles and runs without a word; what it shows of an
 /// example's output is there.
 #[test]
@@ -57,10 +66,7 @@ fn the_guide_is_true() {
         block("c")
     );
     fs::write(&file, program).expect("a scratch file");
-    let program = C.compiled(&file, folder.path());
-    let out = Command::new(program)
-        .output()
-        .expect("it was just compiled");
+    let out = output_of(&file);
     assert!(out.status.success() && out.stdout.is_empty(), "{out:?}");
     let failures = crate_folder().join("examples/failures.c.out");
     let failures = fs::read_to_string(failures).expect("what the example prints");
@@ -70,12 +76,8 @@ fn the_guide_is_true() {
 /// Goal: in the child of a fork each call is a status, and none hangs. Method: a program that forks.
 #[test]
 fn the_child_of_a_fork_is_told() {
-    let folder = tempfile::tempdir().expect("a scratch folder");
     let file = crate_folder().join("tests/programs/fork.c");
-    let program = C.compiled(&file, folder.path());
-    let out = Command::new(program)
-        .output()
-        .expect("it was just compiled");
+    let out = output_of(&file);
     let printed = String::from_utf8_lossy(&out.stdout);
     let lines: Vec<&str> = printed.lines().collect();
     let (why, statuses): (Vec<&str>, _) = lines.iter().partition(|line| line.starts_with("why: "));
@@ -100,12 +102,8 @@ fn the_child_of_a_fork_is_told() {
 /// the child makes works. Method: a program that forks while threads take the library's locks.
 #[test]
 fn a_fork_in_the_middle_of_calls_hangs_nothing() {
-    let folder = tempfile::tempdir().expect("a scratch folder");
     let file = crate_folder().join("tests/programs/forks.c");
-    let program = C.compiled(&file, folder.path());
-    let out = Command::new(program)
-        .output()
-        .expect("it was just compiled");
+    let out = output_of(&file);
     let printed = String::from_utf8_lossy(&out.stdout);
     assert_eq!(printed, "10 of 10\n", "{out:?}");
 }
@@ -115,12 +113,8 @@ fn a_fork_in_the_middle_of_calls_hangs_nothing() {
 /// itself.)
 #[test]
 fn the_callbacks_for_box2d_run_a_step() {
-    let folder = tempfile::tempdir().expect("a scratch folder");
     let file = crate_folder().join("tests/programs/box2d.c");
-    let program = C.compiled(&file, folder.path());
-    let out = Command::new(program)
-        .output()
-        .expect("it was just compiled");
+    let out = output_of(&file);
     let printed = String::from_utf8_lossy(&out.stdout);
     assert_eq!(printed, "2 threads\n100 steps, 100 splits\n", "{out:?}");
 }
@@ -130,12 +124,8 @@ fn the_callbacks_for_box2d_run_a_step() {
 /// written for enkiTS.)
 #[test]
 fn programs_for_enkits_run() {
-    let folder = tempfile::tempdir().expect("a scratch folder");
     let file = crate_folder().join("tests/programs/enkits.c");
-    let program = C.compiled(&file, folder.path());
-    let out = Command::new(program)
-        .output()
-        .expect("it was just compiled");
+    let out = output_of(&file);
     let printed = String::from_utf8_lossy(&out.stdout);
     let each = "ranges: 0 wrong, 0 out of bounds, 0 short, sum 2000000\ndependencies: 0 wrong\n\
                 actions: 200 of 200\npinned: 3\nnested: 1\n";

@@ -143,7 +143,8 @@ pub enum Grain {
     #[default]
     Auto,
     /// At least this many items at a time, and more where items are short; 0 counts as 1. A range that has
-    /// fewer is one part. For bodies that gain from long runs, such as vectorised loops.
+    /// fewer than twice as many is one part, which one thread runs. For bodies that gain from long runs, such
+    /// as vectorised loops.
     Items(u32),
 }
 
