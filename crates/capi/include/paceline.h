@@ -487,7 +487,7 @@ typedef struct {
    */
   uint32_t workers;
   /**
-   * 1: no workers. Waits run the jobs.
+   * 1: no workers. Waits run the jobs. `workers` is 0 then.
    */
   uint32_t no_workers;
   /**
@@ -531,6 +531,11 @@ typedef struct {
    * listens, nothing is different, and a line of pl_explain says why.
    */
   uint32_t hints;
+  /**
+   * How many spares there may be: further threads, each started when all workers wait in the middle of
+   * jobs while other work is ready. 0: 256. At most 960.
+   */
+  size_t max_spares;
 } pl_system_desc;
 
 /**

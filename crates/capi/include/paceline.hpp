@@ -118,71 +118,73 @@ private:
     pl_context *raw_;
 };
 
+namespace detail {
+/// A number of C's that is given back when its owner ends, unless another one has taken it over.
+template <class Number, pl_status (*give_back)(pl_system *, Number)> class owned {
+public:
+    owned(pl_system *of, Number made) noexcept : system(of), number(made) {}
+    owned(owned &&other) noexcept : system(other.system), number(std::exchange(other.number, 0)) {}
+    owned &operator=(owned &&other) noexcept {
+        owned taken(std::move(other));
+        std::swap(system, taken.system);
+        std::swap(number, taken.number);
+        return *this;
+    }
+    ~owned() {
+        if (number != 0)
+            give_back(system, number);
+    }
+
+    pl_system *system;
+    Number number;
+};
+
+inline pl_status unpin(pl_system *system, pl_pin) { return pl_unpin_thread(system); }
+} // namespace detail
+
 /// What calls work off: pl::after(a).cancelled_by(token). Any thread may use it.
 class token {
 public:
-    token(token &&other) noexcept
-        : system_(other.system_), number_(std::exchange(other.number_, 0)) {}
-    token(const token &) = delete;
-    token &operator=(const token &) = delete;
-    token &operator=(token &&) = delete;
-    ~token() {
-        if (number_ != 0)
-            pl_token_destroy(system_, number_);
-    }
-
     /// Jobs that have not begun do not begin. Those that run may ask.
-    void cancel() { check(pl_token_cancel(system_, number_)); }
+    void cancel() { check(pl_token_cancel(owned_.system, owned_.number)); }
     bool is_cancelled() const {
         std::int32_t is = 0;
-        check(pl_token_is_cancelled(system_, number_, &is));
+        check(pl_token_is_cancelled(owned_.system, owned_.number, &is));
         return is != 0;
     }
     /// One for a part of the work: it is cancelled with this one, or alone.
     token child() const {
         pl_token made = 0;
-        check(pl_token_create(system_, number_, &made));
-        return token(system_, made);
+        check(pl_token_create(owned_.system, owned_.number, &made));
+        return token(owned_.system, made);
     }
-    pl_token number() const noexcept { return number_; }
+    pl_token number() const noexcept { return owned_.number; }
 
 private:
     friend class system;
-    token(pl_system *system, pl_token number) noexcept : system_(system), number_(number) {}
+    token(pl_system *system, pl_token number) noexcept : owned_(system, number) {}
 
-    pl_system *system_;
-    pl_token number_;
+    detail::owned<pl_token, pl_token_destroy> owned_;
 };
 
 /// A thread that runs the jobs which are pinned to it, in its waits and in run_jobs(): pl::options()
 /// .pinned_to(main_thread.pin()). It is destroyed on the thread that made it, and before the system.
 class pinned_thread {
 public:
-    pinned_thread(pinned_thread &&other) noexcept
-        : system_(std::exchange(other.system_, nullptr)), pin_(other.pin_) {}
-    pinned_thread(const pinned_thread &) = delete;
-    pinned_thread &operator=(const pinned_thread &) = delete;
-    pinned_thread &operator=(pinned_thread &&) = delete;
-    ~pinned_thread() {
-        if (system_ != nullptr)
-            pl_unpin_thread(system_);
-    }
-
     /// Its name, for other threads.
-    pl_pin pin() const noexcept { return pin_; }
+    pl_pin pin() const noexcept { return owned_.number; }
     /// Runs the jobs that are ready, as many as there are at the call. Returns their number.
     std::size_t run_jobs() {
         std::size_t ran = 0;
-        check(pl_run_pinned_jobs(system_, &ran));
+        check(pl_run_pinned_jobs(owned_.system, &ran));
         return ran;
     }
 
 private:
     friend class system;
-    pinned_thread(pl_system *system, pl_pin pin) noexcept : system_(system), pin_(pin) {}
+    pinned_thread(pl_system *system, pl_pin number) noexcept : owned_(system, number) {}
 
-    pl_system *system_;
-    pl_pin pin_;
+    detail::owned<pl_pin, detail::unpin> owned_;
 };
 
 /// A job's number. It owns nothing: wait for the job or not.
@@ -502,55 +504,33 @@ private:
 /// An event: a job that the program completes. One that goes away uncompleted cancels what waits for it.
 class event {
 public:
-    event(event &&other) noexcept
-        : system_(other.system_), number_(std::exchange(other.number_, 0)) {}
-    event(const event &) = delete;
-    event &operator=(const event &) = delete;
-    event &operator=(event &&) = delete;
-    ~event() {
-        if (number_ != 0)
-            pl_event_abandon(system_, number_); // PL_TOO_LATE if it is complete.
-    }
-
-    operator job() const noexcept { return job(number_); }
+    operator job() const noexcept { return job(owned_.number); }
     /// Completes it, or counts it down by one. Any thread may call this.
-    void complete() { check(pl_event_complete(system_, number_)); }
+    void complete() { check(pl_event_complete(owned_.system, owned_.number)); }
 
 private:
     friend class system;
-    event(pl_system *system, pl_job number) noexcept : system_(system), number_(number) {}
+    event(pl_system *system, pl_job number) noexcept : owned_(system, number) {}
 
-    pl_system *system_;
-    pl_job number_;
+    detail::owned<pl_job, pl_event_abandon> owned_;
 };
 
 /// A frame with a deadline, which ends with the scope. It waits for nothing.
 class frame {
 public:
-    frame(frame &&other) noexcept
-        : system_(other.system_), number_(std::exchange(other.number_, 0)) {}
-    frame(const frame &) = delete;
-    frame &operator=(const frame &) = delete;
-    frame &operator=(frame &&) = delete;
-    ~frame() {
-        if (number_ != 0)
-            pl_frame_end(system_, number_);
-    }
-
-    pl_frame number() const noexcept { return number_; }
+    pl_frame number() const noexcept { return owned_.number; }
 
     std::chrono::nanoseconds remaining() const {
         std::uint64_t left = 0;
-        check(pl_frame_remaining(system_, number_, &left));
+        check(pl_frame_remaining(owned_.system, owned_.number, &left));
         return std::chrono::nanoseconds(left);
     }
 
 private:
     friend class system;
-    frame(pl_system *system, pl_frame number) noexcept : system_(system), number_(number) {}
+    frame(pl_system *system, pl_frame number) noexcept : owned_(system, number) {}
 
-    pl_system *system_;
-    pl_frame number_;
+    detail::owned<pl_frame, pl_frame_end> owned_;
 };
 
 inline options &options::in(const pl::frame &of) {
@@ -563,27 +543,17 @@ inline options &options::in(const pl::frame &of) {
 /// own. Its end ends nothing: its jobs run on.
 class group {
 public:
-    group(group &&other) noexcept
-        : system_(other.system_), number_(std::exchange(other.number_, 0)) {}
-    group(const group &) = delete;
-    group &operator=(const group &) = delete;
-    group &operator=(group &&) = delete;
-    ~group() {
-        if (number_ != 0)
-            pl_group_destroy(system_, number_);
-    }
-
-    pl_group number() const noexcept { return number_; }
+    pl_group number() const noexcept { return owned_.number; }
     /// Waits for a job. Meanwhile the thread runs what the job needs, and jobs of the group.
     void wait(job of, pl_site at = here()) const {
-        check(pl_group_wait(system_, number_, of.number()), at);
+        check(pl_group_wait(owned_.system, owned_.number, of.number()), at);
     }
     /// Waits for so long at most; false if the job has not ended then.
     template <class Rep, class Period>
     bool wait_for(job of, std::chrono::duration<Rep, Period> time) const {
         auto count = std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
         auto most = count < 0 ? 0 : static_cast<std::uint64_t>(count);
-        pl_status status = pl_group_wait_timeout(system_, number_, of.number(), most);
+        pl_status status = pl_group_wait_timeout(owned_.system, owned_.number, of.number(), most);
         if (status == PL_TIMEOUT)
             return false;
         check(status);
@@ -592,10 +562,9 @@ public:
 
 private:
     friend class system;
-    group(pl_system *system, pl_group number) noexcept : system_(system), number_(number) {}
+    group(pl_system *system, pl_group number) noexcept : owned_(system, number) {}
 
-    pl_system *system_;
-    pl_group number_;
+    detail::owned<pl_group, pl_group_destroy> owned_;
 };
 
 inline options &options::in(const pl::group &of) {
@@ -677,9 +646,13 @@ public:
     graph(graph &&other) noexcept
         : system_(other.system_), number_(std::exchange(other.number_, 0)),
           first_(std::move(other.first_)) {}
-    graph(const graph &) = delete;
-    graph &operator=(const graph &) = delete;
-    graph &operator=(graph &&) = delete;
+    graph &operator=(graph &&other) noexcept {
+        graph taken(std::move(other));
+        std::swap(system_, taken.system_);
+        std::swap(number_, taken.number_);
+        std::swap(first_, taken.first_);
+        return *this;
+    }
     ~graph() {
         if (number_ == 0)
             return;

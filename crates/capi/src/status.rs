@@ -194,24 +194,44 @@ const OWN_FOLDER: &str = {
     folder
 };
 
-/// Takes out what stands in brackets and begins with [`OWN_FOLDER`], with the space before it. Behind a name
-/// in quotes the place of the program comes instead, if it is known.
+/// Takes out the places of these files: what stands in brackets and begins with [`OWN_FOLDER`], with the
+/// space before it, and what comes after "at". Behind a name in quotes the place of the program comes
+/// instead of the brackets, if it is known.
 fn without_own_places(text: &str) -> String {
+    let called = format!(" at {OWN_FOLDER}");
+    let text = without(
+        text,
+        &called,
+        |place| place.find([' ', '\n']),
+        |_| String::new(),
+    );
+    let made = format!(" ({OWN_FOLDER}");
+    let behind_bracket = |place: &str| place.find(')').map(|end| end + 1);
+    without(&text, &made, behind_bracket, |before| {
+        let before = before.strip_suffix('\'');
+        let name = before.and_then(|text| text.rsplit('\'').next());
+        name.map(sites::of).unwrap_or_default()
+    })
+}
+
+/// The text without all that begins with `opening` and lasts until where `end` finds its end; what has no end
+/// stays. `instead` is asked, with the text before, what comes in its place.
+fn without(
+    text: &str,
+    opening: &str,
+    end: impl Fn(&str) -> Option<usize>,
+    instead: impl Fn(&str) -> String,
+) -> String {
     let mut rest = text;
     let mut told = String::with_capacity(text.len());
-    let opening = format!(" ({OWN_FOLDER}");
-    while let Some(begin) = rest.find(&opening) {
-        let (before, place) = rest.split_at(begin);
-        told.push_str(before);
-        let name = before
-            .strip_suffix('\'')
-            .and_then(|text| text.rsplit('\'').next());
-        told.push_str(&name.map(sites::of).unwrap_or_default());
-        let Some(end) = place.find(')') else {
-            rest = place;
+    while let Some((before, place)) = rest.find(opening).map(|begin| rest.split_at(begin)) {
+        let inside = &place[opening.len()..];
+        let Some(end) = end(inside) else {
             break;
         };
-        rest = &place[end + 1..];
+        told.push_str(before);
+        told.push_str(&instead(before));
+        rest = &inside[end..];
     }
     told.push_str(rest);
     told
@@ -329,6 +349,8 @@ mod tests {
         assert_eq!(without_own_places(&own), "'draw' waits for 'load'");
         let other = "'draw' (game.rs:12) (x)";
         assert_eq!(without_own_places(other), other);
+        let waits = format!("'draw' at {OWN_FOLDER}waits.rs:23 for 'load' at game.rs:7");
+        assert_eq!(without_own_places(&waits), "'draw' for 'load' at game.rs:7");
         let open = format!("a ({OWN_FOLDER}");
         assert_eq!(without_own_places(&open), open);
     }

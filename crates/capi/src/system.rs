@@ -185,7 +185,7 @@ pub struct pl_system_desc {
     /// Exactly this many workers. 0: as many as this process may use CPUs, less `reserve`, and one less for
     /// the thread that waits. For no workers at all, set `no_workers`.
     pub workers: u32,
-    /// 1: no workers. Waits run the jobs.
+    /// 1: no workers. Waits run the jobs. `workers` is 0 then.
     pub no_workers: u32,
     /// How many threads of the program compute all the time and need a CPU each. 0: one, which makes the
     /// frames.
@@ -210,6 +210,9 @@ pub struct pl_system_desc {
     /// by memory that its broker gives, at /run/paceline/hints.sock or where PACELINE_HINTS says. If none
     /// listens, nothing is different, and a line of pl_explain says why.
     pub hints: u32,
+    /// How many spares there may be: further threads, each started when all workers wait in the middle of
+    /// jobs while other work is ready. 0: 256. At most 960.
+    pub max_spares: usize,
 }
 
 // SAFETY: it is repr(C), begins with its size, and zero is a value of each field.
@@ -229,9 +232,20 @@ fn limits_of(builder: Builder, description: &pl_system_desc) -> Builder {
     builder.shares_at_most(&limits[..=last])
 }
 
+#[cold]
+fn contradictory(workers: u32) -> Refusal {
+    let why = format!(
+        "pl_system_desc asks for {workers} workers and sets no_workers: set one of the two"
+    );
+    Refusal::new(pl_status::PL_SETTING, why)
+}
+
 fn builder_of(description: &pl_system_desc) -> Answer<Builder> {
     let mut builder = Builder::new();
     if description.no_workers != 0 {
+        if description.workers != 0 {
+            return Err(contradictory(description.workers));
+        }
         builder = builder.workers(0);
     } else if description.workers != 0 {
         builder = builder.workers(description.workers as usize);
@@ -244,6 +258,9 @@ fn builder_of(description: &pl_system_desc) -> Answer<Builder> {
     }
     if description.max_threads != 0 {
         builder = builder.max_threads(description.max_threads as usize);
+    }
+    if description.max_spares != 0 {
+        builder = builder.max_spares(description.max_spares);
     }
     if description.stack_bytes != 0 {
         builder = builder.stack_bytes(description.stack_bytes);

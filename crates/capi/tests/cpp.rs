@@ -122,6 +122,22 @@ fn the_headers_in_c_are_for_cpp() {
     }
 }
 
+/// Goal: values that own something can be assigned, as members of a program's own classes are. Method: a
+/// program that assigns one of each kind, with the checkers.
+#[test]
+fn what_is_assigned_is_given_back_once() {
+    if !is_wanted() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let file = crate_folder().join("tests/programs/moved.cpp");
+    let program = cpp("c++17", CHECKED).compiled(&file, folder.path());
+    let out = Command::new(program)
+        .output()
+        .expect("it was just compiled");
+    assert!(out.status.success() && out.stderr.is_empty(), "{out:?}");
+}
+
 /// Goal: nothing leaks, is used after its end or is undefined. Method: the same, with the checkers; a leak or
 /// a finding is a text on the error output, which an example does not have.
 #[test]

@@ -694,6 +694,79 @@ fn settings_are_checked() {
         },
         "shares_at_most must be between",
     );
+    refused(
+        &pl_system_desc {
+            max_spares: 961,
+            ..desc
+        },
+        "max_spares must be between",
+    );
+    refused(
+        &pl_system_desc {
+            workers: 2,
+            no_workers: 1,
+            ..desc
+        },
+        "2 workers and sets no_workers",
+    );
+}
+
+struct InWait {
+    system: *mut pl_system,
+    job: pl_job,
+}
+
+unsafe extern "C-unwind" fn waits(_: *mut pl_context, data: *mut c_void) {
+    // SAFETY: the test's, which outlives the job.
+    let InWait { system, job } = unsafe { &*data.cast() };
+    // SAFETY: a job system and one of its jobs.
+    assert_eq!(unsafe { pl_wait(*system, *job) }, PL_OK);
+}
+
+/// Goal: a report is about the program, and not about this library. Method: one of a job that waits for an
+/// event.
+#[test]
+fn reports_have_no_places_of_the_library() {
+    // SAFETY: zero is a value of each field; what is named lives.
+    unsafe {
+        let mut desc: pl_system_desc = zeroed();
+        desc.size = size_of::<pl_system_desc>();
+        desc.workers = 1;
+        let mut system = null_mut();
+        assert_eq!(pl_system_create(&desc, &mut system), PL_OK);
+        let mut gate = 0;
+        assert_eq!(
+            pl_event_create(system, c"gate".as_ptr(), 1, &mut gate),
+            PL_OK
+        );
+        let mut data = InWait { system, job: gate };
+        let mut desc: pl_job_desc = zeroed();
+        desc.size = size_of::<pl_job_desc>();
+        desc.body = Some(waits);
+        desc.data = (&raw mut data).cast();
+        let mut job = 0;
+        assert_eq!(pl_schedule(system, &desc, &mut job), PL_OK);
+        assert_eq!(pl_flush(system), PL_OK);
+        let mut text = vec![0; 1 << 14];
+        let report = loop {
+            assert_eq!(
+                pl_report(system, text.as_mut_ptr(), text.len(), null_mut()),
+                PL_OK
+            );
+            let report = CStr::from_ptr(text.as_ptr()).to_str().unwrap().to_owned();
+            // Of a wait that has just begun nothing is known.
+            if report.contains(" ms in '") || report.contains(" s in '") {
+                break report;
+            }
+        };
+        assert!(
+            report.contains("for 'gate'") && !report.contains(".rs:"),
+            "{report}"
+        );
+        assert_eq!(pl_event_complete(system, gate), PL_OK);
+        assert_eq!(pl_wait(system, job), PL_OK);
+        assert_eq!(pl_system_destroy(system), PL_OK);
+    }
 }
 
 /// Goal: what another job system has made is told from what this one has made. Method: a thing of each kind

@@ -40,7 +40,7 @@ impl fmt::Display for TraceError {
                  out to have a trace",
             ),
             TraceError::AlreadyTraced => f.write_str(
-                "a trace of this job system is being recorded already (start_trace, PACELINE_TRACE): \
+                "a trace of this job system is being recorded already, by a call or by PACELINE_TRACE: \
                  finish that first",
             ),
             TraceError::Forked => {

@@ -3,12 +3,16 @@
 //! The archive is for one target: headers, a shared and a static library, files for pkg-config and CMake,
 //! examples. It can be unpacked anywhere, so the files name each other by paths relative to themselves.
 
+mod own_symbols;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use clap::Args;
+
+use own_symbols::Binutils;
 
 use crate::context::{Context, host};
 use crate::process;
@@ -24,6 +28,8 @@ const CRATE: &str = "crates/capi";
 /// How long cargo or a compiler may be silent.
 const BUILD_SILENCE: Duration = Duration::from_secs(8 * 60);
 const RUN_SILENCE: Duration = Duration::from_secs(30);
+
+const STATIC_LIBRARY: &str = "libpaceline.a";
 
 /// What a program that is linked statically needs of the system.
 const SYSTEM_LIBRARIES: &str = "-lpthread -ldl -lm";
@@ -162,6 +168,8 @@ impl Archive {
         unpack.arg("-C").arg(&place).arg("-xzf").arg(&self.file);
         process::done(unpack, RUN_SILENCE, "tar")?;
         let there = place.join(&self.name);
+        let binutils = Binutils::of(context, None);
+        own_symbols::check(&binutils.defined(&there.join("lib").join(STATIC_LIBRARY))?)?;
         let example = there.join("share/paceline/examples/first.c");
         let expected = text_of(&example.with_extension("c.out"))?;
         for (linked, more) in [("shared", &[][..]), ("static", &["--static"])] {
@@ -213,7 +221,9 @@ fn libraries(context: &Context, built: &Built, version: &str, to: &Path) -> Resu
             .map_err(|error| at(&from, error))
     };
     built.library(context, "staticlib", &[])?;
-    copy("libpaceline_c.a", "libpaceline.a")?;
+    let binutils = Binutils::of(context, built.asked_for.as_deref());
+    let archive = to.join(STATIC_LIBRARY);
+    binutils.with_own_symbols_only(&folder.join("libpaceline_c.a"), &archive)?;
     let named = format!("-Clink-arg=-Wl,-soname,{soname}");
     built.library(context, "cdylib", &[&named, "-Cstrip=debuginfo"])?;
     copy("libpaceline_c.so", &soname)?;
@@ -371,6 +381,8 @@ add_executable(in_c ${examples}/first.c)
 target_link_libraries(in_c paceline::static)
 add_executable(in_cpp ${examples}/first.cpp)
 target_link_libraries(in_cpp paceline::paceline)
+add_executable(in_cpp_static ${examples}/first.cpp)
+target_link_libraries(in_cpp_static paceline::static)
 ";
 
 fn with_cmake(context: &Context, place: &Path, there: &Path) -> Result<(), String> {
@@ -386,7 +398,12 @@ fn with_cmake(context: &Context, place: &Path, there: &Path) -> Result<(), Strin
     let mut build = context.command("cmake");
     build.arg("--build").arg(&built);
     process::done(build, BUILD_SILENCE, "cmake --build")?;
-    for (program, example) in [("in_c", "first.c"), ("in_cpp", "first.cpp")] {
+    let programs = [
+        ("in_c", "first.c"),
+        ("in_cpp", "first.cpp"),
+        ("in_cpp_static", "first.cpp"),
+    ];
+    for (program, example) in programs {
         let example = there.join("share/paceline/examples").join(example);
         let mut beside = example.into_os_string();
         beside.push(".out");
