@@ -1,7 +1,9 @@
 //! Programs in the words of another library, on its own threads and on ours, in turns.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::process::Command;
 
+use super::beside::{Beside, Surroundings};
 use super::table::{Measured, load, print, say_load, take};
 use super::unpack::{folder, fresh};
 use super::{SILENCE, Tested};
@@ -45,6 +47,7 @@ impl Demo {
         context: &Context,
         steps: u32,
         rounds: u32,
+        beside: Option<Beside>,
     ) -> Result<bool, String> {
         let both = [Threads::Own, Threads::Ours];
         let programs = [
@@ -52,15 +55,17 @@ impl Demo {
             self.build(context, both[1], "release")?,
         ];
         let before = load();
+        let around = Surroundings::begin(context, beside)?;
         let mut measured = Measured::new();
         for _ in 0..rounds {
             for (pool, program) in programs.iter().enumerate() {
-                for line in self.lines(context, program, steps)? {
+                for line in self.lines(around.command(context, program), steps)? {
                     take(&line, pool, &mut measured)
                         .ok_or_else(|| format!("not a result: {line}"))?;
                 }
             }
         }
+        drop(around);
         let same = print(self.library, &mut measured);
         say_load(before);
         Ok(same)
@@ -69,7 +74,7 @@ impl Demo {
     /// Runs the programs on our threads alone, a few steps of each: they say themselves if they go wrong.
     pub(super) fn check(&self, context: &Context) -> Result<Tested, String> {
         let program = self.build(context, Threads::Ours, "dev")?;
-        let passed = self.lines(context, &program, 3)?.len();
+        let passed = self.lines(context.command(&program), 3)?.len();
         let counts = Counts {
             passed: passed as u64,
             ..Counts::default()
@@ -81,8 +86,7 @@ impl Demo {
     }
 
     /// What the programs print: a line each.
-    fn lines(&self, context: &Context, program: &Path, steps: u32) -> Result<Vec<String>, String> {
-        let mut command = context.command(program);
+    fn lines(&self, mut command: Command, steps: u32) -> Result<Vec<String>, String> {
         command.arg(steps.to_string());
         let output = process::done(command, SILENCE, self.programs)?;
         Ok(output.lines().map(str::to_owned).collect())

@@ -7,6 +7,7 @@
 //! is compiled as a package ships it; its own PerformanceTest and scenes run on its thread pool and on ours.
 //! Apps of Bevy's without a window run on Bevy's own tasks and on `clients/bevy-tasks`.
 
+mod beside;
 mod bevy;
 mod box2d;
 mod c;
@@ -20,6 +21,7 @@ mod unpack;
 
 use std::time::Duration;
 
+use beside::Beside;
 use clap::{Args, ValueEnum};
 
 use crate::context::Context;
@@ -32,8 +34,12 @@ const SILENCE: Duration = Duration::from_secs(15 * 60);
 /// The options of `cargo xtask clients`.
 #[derive(Args)]
 #[command(after_help = "\
-Figures count on a quiet machine only; the last line says what the machine was doing. What is fetched stays \
-below the target folder, and is not fetched again.")]
+Figures count on a quiet machine only; the last line says what the machine was doing before. What is fetched \
+stays below the target folder, and is not fetched again.
+
+A quota is given anew every 100 ms, and both pools have the same one, in turns. So take turns that are longer:
+
+  cargo xtask clients --only box2d --beside quota --steps 200")]
 pub(crate) struct Options {
     /// Only rayon-core's own tests, and whether worlds end the same: six minutes
     #[arg(long)]
@@ -47,6 +53,9 @@ pub(crate) struct Options {
     /// How many rounds: each runs all programs on one core and then on the other
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
+    /// What the machine is asked for besides, while programs are measured
+    #[arg(long, value_name = "WHAT", conflicts_with = "smoke")]
+    beside: Option<Beside>,
 }
 
 /// A step of a world is a short program: so many blocks of them for each round of the others.
@@ -116,17 +125,29 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> 
     if let Some(program) = on_box2d {
         println!();
         let named = ["Box2D", "3.2"];
-        is_well &= scenes::measure(context, &program, named, (blocks, options.steps))?;
+        is_well &= scenes::measure(
+            context,
+            &program,
+            named,
+            (blocks, options.steps),
+            options.beside,
+        )?;
     }
     if let Some(built) = on_jolt {
         println!();
         let named = ["Jolt", "5.0"];
-        is_well &= scenes::measure(context, &built.scenes, named, (blocks, options.steps))?;
+        is_well &= scenes::measure(
+            context,
+            &built.scenes,
+            named,
+            (blocks, options.steps),
+            options.beside,
+        )?;
     }
     for (client, demo) in [(Client::Rayon, &demo::RAYON), (Client::Bevy, &demo::BEVY)] {
         if options.wants(client) {
             println!();
-            is_well &= demo.measure(context, options.steps, options.rounds)?;
+            is_well &= demo.measure(context, options.steps, options.rounds, options.beside)?;
         }
     }
     Ok(is_well)

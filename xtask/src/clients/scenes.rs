@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::SILENCE;
+use super::beside::{Beside, Surroundings};
 use super::table::{Measured, load, print, say_load, take};
 use crate::context::Context;
 use crate::counts::Counts;
@@ -38,12 +39,15 @@ pub(super) fn measure(
     scenes: &Path,
     [library, version]: [&str; 2],
     (blocks, steps): (u32, u32),
+    beside: Option<Beside>,
 ) -> Result<bool, String> {
     let before = load();
-    let mut command = context.command(scenes);
+    let around = Surroundings::begin(context, beside)?;
+    let mut command = around.command(context, scenes);
     command.arg("time");
     command.args([THREADS, blocks + 1, steps].map(|number| number.to_string()));
     let output = process::done(command, SILENCE, library)?;
+    drop(around);
     let mut measured = Measured::new();
     for line in output.lines() {
         let taken = line
