@@ -147,7 +147,7 @@ impl Case {
             shape.workers = 3;
             // The worker that moves tickets is late by as much as another one needs for a job and a look;
             // when all are late all the time, none gets ahead.
-            config.perturb.delay_one_in = 128;
+            config.perturb.delay_one_in = 64;
             config.perturb.delay_max = Nanos(1_000);
         }
         let plan = Plan::generate(&mut random, taste);
