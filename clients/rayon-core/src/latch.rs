@@ -2,7 +2,7 @@
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use paceline::Event;
+use paceline::{Context, Event};
 
 use crate::registry::Here;
 
@@ -57,9 +57,15 @@ impl CountLatch {
 
     /// Waits until it is open. On a thread of a pool the job system waits, and runs other jobs meanwhile.
     pub(crate) fn wait(&self, here: &Here) {
-        let Some(context) = here.context() else {
-            return self.block();
-        };
+        match (here.context(), here.registry()) {
+            (Some(context), _) => self.wait_in(context),
+            // The program's own thread, between jobs: what it waits for may be for it to run.
+            (None, Some(registry)) => registry.in_own_thread(here, |here| self.wait(here)),
+            (None, None) => self.block(),
+        }
+    }
+
+    fn wait_in(&self, context: &Context<'_>) {
         let event = context.event("wait");
         let id = event.id();
         let is_open = self.with(|state| {

@@ -15,7 +15,12 @@ pub(crate) struct Here {
     index: Cell<usize>,
     /// The [`Context`] of the job that runs here; null between jobs.
     context: Cell<*const ()>,
+    /// The address below which little of the stack is left; 0 if that is not known.
+    stack_low: Cell<usize>,
 }
+
+/// So much of a stack is little: with less the job system starts no further body on it.
+const LITTLE: usize = 192 << 10;
 
 thread_local! {
     static HERE: Here = const {
@@ -23,6 +28,7 @@ thread_local! {
             registry: Cell::new(ptr::null()),
             index: Cell::new(0),
             context: Cell::new(ptr::null()),
+            stack_low: Cell::new(0),
         }
     };
 }
@@ -42,6 +48,12 @@ impl Drop for Restores<'_> {
         self.here.index.set(self.index);
         self.here.context.set(self.context);
     }
+}
+
+/// About where the stack of the calling function is.
+fn address() -> usize {
+    let local = 0_u8;
+    &raw const local as usize
 }
 
 impl Here {
@@ -68,6 +80,17 @@ impl Here {
     #[inline]
     pub(crate) fn index(&self) -> usize {
         self.index.get()
+    }
+
+    /// This is the first function on a stack of so many bytes.
+    pub(crate) fn stack_begins(&self, bytes: Option<usize>) {
+        let low = bytes.map_or(0, |bytes| address().saturating_sub(bytes) + LITTLE);
+        self.stack_low.set(low);
+    }
+
+    /// Whether little of its stack is left, as far as is known.
+    pub(crate) fn is_deep(&self) -> bool {
+        address() < self.stack_low.get()
     }
 
     /// Whether the thread is one of this pool's.

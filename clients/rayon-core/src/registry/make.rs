@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use paceline::platform::HostedThread;
-use paceline::{Builder, JOBS_MAX, JobSystem, Os, WaitRule};
+use paceline::{Builder, JOBS_MAX, JobSystem, Os, THREADS_MAX, WaitRule};
 
 use super::seats::Seats;
 use super::{Here, JobFifo, Kind, Registry, ThreadBuilder, ThreadSpawn};
@@ -116,6 +116,16 @@ impl Registry {
     }
 }
 
+/// All threads of a pool wait, one of them deep in its stack: it may be too deep to run what is left.
+fn warn_if_deep(here: &Here) {
+    if here.is_deep() {
+        eprintln!(
+            "rayon on Paceline: all threads of a pool wait, and the stack of one is used up, so it starts \
+             nothing more: scopes and iterators nest too deep; see ThreadPoolBuilder::stack_size"
+        );
+    }
+}
+
 /// A job system for a pool, and what its workers' threads are to do.
 fn start(workers: usize) -> Result<(JobSystem, Vec<HostedThread>), ThreadPoolBuildError> {
     let threads: Arc<Mutex<Vec<HostedThread>>> = Arc::default();
@@ -125,12 +135,15 @@ fn start(workers: usize) -> Result<(JobSystem, Vec<HostedThread>), ThreadPoolBui
         threads.push(thread);
         Ok(())
     };
-    // A pool has the threads that it was asked for, always.
+    // A pool has the threads that it was asked for, always. A wait runs whatever there is, so waits that hold
+    // all of them are no reason to warn.
     let system = Builder::with_platform(Os)
         .workers(workers)
         .follow_machine(false)
         .max_spares(0)
         .max_jobs(JOBS_MAX)
+        .max_threads(THREADS_MAX)
+        .on_stuck(|_| Here::with(warn_if_deep))
         .wait_rule(WaitRule::Anything)
         .host_workers(host)
         .build()?;

@@ -1,0 +1,90 @@
+//! What threads of a program may do that are not threads of a pool, or are one of it at times.
+
+use std::sync::Barrier;
+
+use rayon_core::{ThreadPool, ThreadPoolBuilder};
+
+fn pool(threads: usize) -> ThreadPool {
+    ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .unwrap()
+}
+
+/// A pool whose first thread is the one that calls.
+fn with_this_thread(threads: usize) -> ThreadPool {
+    let builder = ThreadPoolBuilder::new().num_threads(threads);
+    builder.use_current_thread().build().unwrap()
+}
+
+/// On a thread of its own, since a thread cannot leave a pool.
+fn on_a_thread(test: impl FnOnce() + Send) {
+    std::thread::scope(|threads| threads.spawn(test).join().unwrap());
+}
+
+/// Goal: a pool's first thread, which is the program's, does its part while it waits for the others. Method:
+/// a broadcast between jobs, of one thread and of three, and inside of a job.
+#[test]
+fn a_broadcast_reaches_the_thread_that_calls_it() {
+    for threads in [1, 3] {
+        on_a_thread(|| {
+            let pool = with_this_thread(threads);
+            let all: Vec<usize> = (0..threads).collect();
+            assert_eq!(pool.broadcast(|of| of.index()), all);
+            assert_eq!(pool.install(|| pool.broadcast(|of| of.index())), all);
+        });
+    }
+}
+
+/// Goal: what another pool asks of such a thread is done while it waits for that pool. Method: from a pool
+/// back to its own, as a call, as a spawned job and to all.
+#[test]
+fn a_thread_that_waits_for_another_pool_works_for_its_own() {
+    for threads in [1, 2] {
+        on_a_thread(|| {
+            let (mine, other) = (with_this_thread(threads), pool(2));
+            for _ in 0..20 {
+                assert_eq!(other.install(|| mine.install(|| 5)), 5);
+                let count = other.install(|| mine.broadcast(|_| ()).len());
+                assert_eq!(count, threads);
+                other.install(|| mine.scope(|scope| scope.spawn(|_| ())));
+            }
+        });
+    }
+}
+
+/// Goal: threads that have called a pool and live on do not use it up. Method: more than a job system has
+/// room for by default, all alive at the end.
+#[test]
+fn three_hundred_threads_call() {
+    let pool = pool(2);
+    let all = Barrier::new(300);
+    std::thread::scope(|threads| {
+        for _ in 0..300 {
+            threads.spawn(|| {
+                let both = pool.join(|| 1, || 2);
+                all.wait();
+                assert_eq!(both, (1, 2));
+            });
+        }
+    });
+}
+
+fn nested(depth: u32) -> u32 {
+    if depth == 0 {
+        return 0;
+    }
+    let mut below = 0;
+    rayon_core::scope(|scope| scope.spawn(|_| below = nested(depth - 1)));
+    below + 1
+}
+
+/// Goal: scopes nest as deep as on rayon's own threads, whose stacks are smaller. Method: 5000 scopes
+/// with one thread and with two; without optimizations they take more of the stack on either, and fewer do.
+#[test]
+fn scopes_nest() {
+    let depth = if cfg!(debug_assertions) { 1_000 } else { 5_000 };
+    for threads in [1, 2] {
+        assert_eq!(pool(threads).install(|| nested(depth)), depth);
+    }
+}
