@@ -168,7 +168,7 @@ impl Archive {
         unpack.arg("-C").arg(&place).arg("-xzf").arg(&self.file);
         process::done(unpack, RUN_SILENCE, "tar")?;
         let there = place.join(&self.name);
-        let binutils = Binutils::of(context, None);
+        let binutils = Binutils::of(context, None)?;
         own_symbols::check(&binutils.defined(&there.join("lib").join(STATIC_LIBRARY))?)?;
         let example = there.join("share/paceline/examples/first.c");
         let expected = text_of(&example.with_extension("c.out"))?;
@@ -220,8 +220,8 @@ fn libraries(context: &Context, built: &Built, version: &str, to: &Path) -> Resu
             .map(drop)
             .map_err(|error| at(&from, error))
     };
+    let binutils = Binutils::of(context, built.asked_for.as_deref())?;
     built.library(context, "staticlib", &[])?;
-    let binutils = Binutils::of(context, built.asked_for.as_deref());
     let archive = to.join(STATIC_LIBRARY);
     binutils.with_own_symbols_only(&folder.join("libpaceline_c.a"), &archive)?;
     let named = format!("-Clink-arg=-Wl,-soname,{soname}");

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::context::Context;
+use crate::context::{Context, host};
 use crate::dist::{BUILD_SILENCE, RUN_SILENCE, at};
 use crate::process;
 
@@ -26,16 +26,25 @@ pub(super) struct Binutils<'a> {
 }
 
 impl<'a> Binutils<'a> {
-    /// Those of the compiler that cargo links with: `cc`, or what CARGO_TARGET_TRIPLE_LINKER says.
-    pub(super) fn of(context: &'a Context, target: Option<&str>) -> Binutils<'a> {
-        let linker = target.and_then(|target| {
-            let target = target.replace('-', "_").to_uppercase();
-            std::env::var(format!("CARGO_TARGET_{target}_LINKER")).ok()
-        });
-        Binutils {
-            context,
-            compiler: linker.unwrap_or_else(|| "cc".to_owned()),
-        }
+    /// Those of the compiler that cargo links with: what CARGO_TARGET_TRIPLE_LINKER says, or `cc` if it is
+    /// for the same processors.
+    pub(super) fn of(context: &'a Context, target: Option<&str>) -> Result<Binutils<'a>, String> {
+        let host = host()?;
+        let target = target.unwrap_or(&host);
+        let variable = target.replace('-', "_").to_uppercase();
+        let variable = format!("CARGO_TARGET_{variable}_LINKER");
+        let processor = |triple: &str| triple.split('-').next().map(str::to_owned);
+        let compiler = match std::env::var(&variable) {
+            Ok(linker) => linker,
+            Err(_) if processor(target) == processor(&host) => "cc".to_owned(),
+            Err(_) => {
+                return Err(format!(
+                    "the static library takes ld, objcopy and ar for {target}: \
+                     name its C compiler in {variable}"
+                ));
+            }
+        };
+        Ok(Binutils { context, compiler })
     }
 
     fn tool(&self, name: &str) -> Result<Command, String> {
