@@ -218,7 +218,8 @@ template <class F, class... Parts> decltype(auto) call(F &callable, pl_context *
         return callable(cx, parts...);
     } else {
         static_assert(std::is_invocable_v<F &, Parts...>,
-                      "the body takes nothing or a pl::context&, and in a loop two std::size_t after it");
+                      "the body takes nothing or a pl::context&, and in a loop two std::size_t after it; in a "
+                      "loop, where several threads call it at once, it is not mutable");
         return callable(parts...);
     }
 }
@@ -241,7 +242,7 @@ template <class F> void run_body(pl_context *raw, void *data) {
 }
 
 template <class F> void run_loop(pl_context *raw, std::size_t begin, std::size_t end, void *data) {
-    guarded(raw, [&] { call(*static_cast<F *>(data), raw, begin, end); });
+    guarded(raw, [&] { call(*static_cast<const F *>(data), raw, begin, end); });
 }
 
 /// Puts a callable into a description: into the job, or to the heap. With the heap, `keep` owns it until the
@@ -620,7 +621,7 @@ template <class D, class F> struct node_body {
     }
     static void part(pl_context *raw, std::size_t begin, std::size_t end, void *data) {
         auto *self = static_cast<node_body *>(data);
-        self->guarded(raw, [&] { call_in_run<D>(self->callable.body, raw, begin, end); });
+        self->guarded(raw, [&] { call_in_run<D>(std::as_const(self->callable.body), raw, begin, end); });
     }
     static std::size_t length(pl_context *raw, void *data) {
         auto *self = static_cast<node_body *>(data);

@@ -138,6 +138,38 @@ fn what_is_assigned_is_given_back_once() {
     assert!(out.status.success() && out.stderr.is_empty(), "{out:?}");
 }
 
+/// Goal: the body of a loop, which several threads call at once, cannot change itself unseen, and the
+/// compiler says so. Method: each kind of loop with a lambda that is `mutable`, and with one that is not.
+#[test]
+fn bodies_of_loops_do_not_change_themselves() {
+    if !is_wanted() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let loops = [
+        "jobs.schedule_for(\"l\", 9, BODY);",
+        "jobs.parallel_for(\"l\", 9, BODY);",
+        "graph.loop(\"l\", [] { return std::size_t{9}; }, BODY);",
+    ];
+    for (number, call) in loops.iter().enumerate() {
+        for (word, is_refused) in [("mutable ", true), ("", false)] {
+            let body =
+                format!("[n = 0](std::size_t, std::size_t) {word}{{ static_cast<void>(n); }}");
+            let text = format!(
+                "#include <paceline.hpp>\nint main() {{\npl::system jobs(0);\n\
+                 auto graph = jobs.graph(\"g\");\n{}\nreturn 0;\n}}\n",
+                call.replace("BODY", &body)
+            );
+            let file = folder.path().join(format!("loop{number}.cpp"));
+            fs::write(&file, text).expect("a scratch file");
+            let out = cpp("c++17", &[]).tried(&file, &folder.path().join("program"));
+            let said = String::from_utf8_lossy(&out.stderr);
+            assert_eq!(out.status.success(), !is_refused, "{call} {word}:\n{said}");
+            assert!(!is_refused || said.contains("is not mutable"), "{said}");
+        }
+    }
+}
+
 /// Goal: nothing leaks, is used after its end or is undefined. Method: the same, with the checkers; a leak or
 /// a finding is a text on the error output, which an example does not have.
 #[test]

@@ -1,7 +1,7 @@
 //! Programs in C and C++: compiling them against the header and the library that this test was built with.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::{env, fs};
 
 /// A language, as a compiler is told of it.
@@ -43,9 +43,18 @@ impl Language {
     /// Compiles a program of one file without a warning. It has the file's name from now on.
     pub(crate) fn compiled(&self, file: &Path, folder: &Path) -> PathBuf {
         let program = folder.join(file.file_stem().expect("it has a name"));
+        let out = self.tried(file, &program);
+        let said = String::from_utf8_lossy(&out.stderr);
+        let file = file.display();
+        assert!(out.status.success(), "{file} does not compile:\n{said}");
+        program
+    }
+
+    /// What comes of compiling a program of one file.
+    pub(crate) fn tried(&self, file: &Path, program: &Path) -> Output {
         let compiler = self.compiler();
         let libraries = library_folder();
-        let out = Command::new(&compiler)
+        Command::new(&compiler)
             .arg(format!("-std={}", self.standard))
             .args(["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1"])
             .args(self.flags)
@@ -59,7 +68,7 @@ impl Language {
             .arg("-I")
             .arg(crate_folder().join("include/enkits"))
             .arg("-o")
-            .arg(&program)
+            .arg(program)
             .arg(file)
             .arg("-L")
             .arg(&libraries)
@@ -67,11 +76,7 @@ impl Language {
             .arg(format!("-Wl,-rpath,{}", libraries.display()))
             .args(OWN_LIBRARY_FIRST)
             .output()
-            .unwrap_or_else(|error| panic!("{compiler}: {error}: this compiler is needed"));
-        let said = String::from_utf8_lossy(&out.stderr);
-        let file = file.display();
-        assert!(out.status.success(), "{file} does not compile:\n{said}");
-        program
+            .unwrap_or_else(|error| panic!("{compiler}: {error}: this compiler is needed"))
     }
 
     /// Compiles an example, runs it, and compares what it prints with the text beside it.
