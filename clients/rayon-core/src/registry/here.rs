@@ -117,16 +117,21 @@ impl Here {
         context: &Context<'_>,
         f: impl FnOnce(&Here) -> R,
     ) -> R {
+        let place;
+        let index = if self.is_of(registry) {
+            self.index()
+        } else {
+            place = registry.place(context);
+            place.index()
+        };
         let _restores = Restores {
             here: self,
             registry: self.registry.get(),
             index: self.index.get(),
             context: self.context.get(),
         };
-        if !self.is_of(registry) {
-            self.registry.set(registry);
-            self.index.set(registry.seat(context));
-        }
+        self.registry.set(registry);
+        self.index.set(index);
         self.context.set(ptr::from_ref(context).cast());
         f(self)
     }

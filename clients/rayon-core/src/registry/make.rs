@@ -79,8 +79,8 @@ impl Registry {
     /// A pool on a job system of the program's.
     pub(super) fn on(system: Arc<JobSystem>) -> Arc<Registry> {
         // A thread of the program takes part while it waits.
+        let seats = Seats::behind(system.workers());
         let threads = system.workers() + 1;
-        let seats = Arc::new(Seats::default());
         Registry::with(
             system,
             Kind::Adopted { seats },

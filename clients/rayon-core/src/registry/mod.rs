@@ -17,7 +17,7 @@ use paceline::{Context, JobSystem, ThreadPin};
 pub(crate) use fifo::{BoxedJob, JobFifo};
 pub(crate) use global::{adopt, global_registry, init_global_registry};
 pub(crate) use here::Here;
-use seats::Seats;
+use seats::{Seat, Seats};
 pub(crate) use stack_job::StackJob;
 pub use threads::ThreadBuilder;
 pub(crate) use threads::{CustomSpawn, DefaultSpawn, ThreadSpawn};
@@ -51,7 +51,22 @@ enum Kind {
         uses_current: bool,
     },
     /// Those of a job system of the program's.
-    Adopted { seats: Arc<Seats> },
+    Adopted { seats: Seats },
+}
+
+/// Where a thread has its index from.
+enum Place<'r> {
+    Worker(usize),
+    Seat(Seat<'r>),
+}
+
+impl Place<'_> {
+    fn index(&self) -> usize {
+        match self {
+            Place::Worker(index) => *index,
+            Place::Seat(seat) => seat.index(),
+        }
+    }
 }
 
 impl Registry {
@@ -92,12 +107,13 @@ impl Registry {
         )
     }
 
-    /// The index of a thread that runs a job here, and is not one of the pool's own.
+    /// The place of a thread that runs a job here, and is not one of the pool's own.
     #[cold]
-    fn seat(&self, context: &Context<'_>) -> usize {
+    fn place(&self, context: &Context<'_>) -> Place<'_> {
+        let worker = context.worker();
         match &self.kind {
-            Kind::Adopted { seats } => seats.of_this_thread(),
-            Kind::Own { .. } => context.worker(),
+            Kind::Adopted { seats } if worker >= seats.workers() => Place::Seat(seats.take()),
+            Kind::Adopted { .. } | Kind::Own { .. } => Place::Worker(worker),
         }
     }
 

@@ -1,55 +1,61 @@
-//! Indices for threads of a job system that is not ours: a thread gets the smallest that is free when it
-//! first runs something of rayon's, and keeps it until it ends.
+//! Indices for threads of a job system that is not ours. A worker has its own number. Any other thread that
+//! runs something of rayon's has the smallest number behind them that is free, as long as it runs that.
 
-use std::cell::RefCell;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Which indices are taken.
-#[derive(Debug, Default)]
-pub(super) struct Seats(Mutex<Vec<bool>>);
-
-/// A thread's index.
-struct Seat {
-    of: Arc<Seats>,
-    index: usize,
+/// Which indices are taken, besides the workers'.
+#[derive(Debug)]
+pub(super) struct Seats {
+    workers: usize,
+    taken: Mutex<Vec<bool>>,
 }
 
-impl Drop for Seat {
-    fn drop(&mut self) {
-        let mut taken = self.of.0.lock().unwrap_or_else(PoisonError::into_inner);
-        taken[self.index] = false;
+/// A thread's index, for a while.
+#[derive(Debug)]
+pub(super) struct Seat<'s> {
+    of: &'s Seats,
+    place: usize,
+}
+
+impl Seat<'_> {
+    pub(super) fn index(&self) -> usize {
+        self.of.workers + self.place
     }
 }
 
-thread_local! {
-    static SEAT: RefCell<Option<Seat>> = const { RefCell::new(None) };
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        self.of.taken()[self.place] = false;
+    }
 }
 
 impl Seats {
-    /// The calling thread's index. Two threads never have the same at the same time.
-    pub(super) fn of_this_thread(self: &Arc<Self>) -> usize {
-        SEAT.with_borrow_mut(|seat| {
-            if let Some(seat) = seat.as_ref().filter(|seat| Arc::ptr_eq(&seat.of, self)) {
-                return seat.index;
-            }
-            let index = self.take();
-            *seat = Some(Seat {
-                of: Arc::clone(self),
-                index,
-            });
-            index
-        })
+    /// So many workers have an index each.
+    pub(super) fn behind(workers: usize) -> Seats {
+        Seats {
+            workers,
+            taken: Mutex::default(),
+        }
     }
 
-    fn take(&self) -> usize {
-        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn workers(&self) -> usize {
+        self.workers
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Vec<bool>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The smallest that is free. Two threads never have the same at the same time.
+    pub(super) fn take(&self) -> Seat<'_> {
+        let mut taken = self.taken();
         let free = taken.iter().position(|taken| !taken);
-        let index = free.unwrap_or(taken.len());
-        if index == taken.len() {
+        let place = free.unwrap_or(taken.len());
+        if place == taken.len() {
             taken.push(true);
         } else {
-            taken[index] = true;
+            taken[place] = true;
         }
-        index
+        Seat { of: self, place }
     }
 }
