@@ -7,6 +7,7 @@
 mod common;
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use common::{Language, crate_folder};
@@ -33,6 +34,16 @@ const CHECKED: &[&str] = &[
     "-fsanitize=address,undefined",
     "-fno-sanitize-recover=all",
 ];
+
+/// Runs a program of one file with the checkers, which find nothing, and expects it to end well.
+fn runs_clean(file: &Path) {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let program = cpp("c++17", CHECKED).compiled(file, folder.path());
+    let out = Command::new(program)
+        .output()
+        .expect("it was just compiled");
+    assert!(out.status.success() && out.stderr.is_empty(), "{out:?}");
+}
 
 fn is_wanted() -> bool {
     let is_wanted = std::env::var_os("PACELINE_TEST_CPP").is_some();
@@ -114,11 +125,7 @@ fn the_headers_in_c_are_for_cpp() {
         let file = folder.path().join(name).with_extension("cpp");
         let source = format!("tests/programs/{name}.c");
         fs::copy(crate_folder().join(source), &file).expect("it can be copied");
-        let program = cpp("c++17", CHECKED).compiled(&file, folder.path());
-        let out = Command::new(program)
-            .output()
-            .expect("it was just compiled");
-        assert!(out.status.success() && out.stderr.is_empty(), "{out:?}");
+        runs_clean(&file);
     }
 }
 
@@ -129,13 +136,7 @@ fn what_is_assigned_is_given_back_once() {
     if !is_wanted() {
         return;
     }
-    let folder = tempfile::tempdir().expect("a scratch folder");
-    let file = crate_folder().join("tests/programs/moved.cpp");
-    let program = cpp("c++17", CHECKED).compiled(&file, folder.path());
-    let out = Command::new(program)
-        .output()
-        .expect("it was just compiled");
-    assert!(out.status.success() && out.stderr.is_empty(), "{out:?}");
+    runs_clean(&crate_folder().join("tests/programs/moved.cpp"));
 }
 
 /// Goal: the body of a loop, which several threads call at once, cannot change itself unseen, and the

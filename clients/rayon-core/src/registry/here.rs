@@ -19,7 +19,8 @@ pub(crate) struct Here {
     stack_low: Cell<usize>,
 }
 
-/// So much of a stack is little: with less the job system starts no further body on it.
+/// So much of a stack is little. With less than 128 KiB the job system starts no further body on it; a body
+/// that did not start was to be called from a little further up.
 const LITTLE: usize = 192 << 10;
 
 thread_local! {
