@@ -7,7 +7,7 @@ use super::*;
 
 use std::sync::Mutex;
 
-use paceline::WaitError;
+use paceline::{Context, WaitError};
 
 use crate::process::{child, is_child};
 
@@ -111,6 +111,68 @@ fn an_outside_thread_nests() {
             other => panic!("the deepest level: {other:?}"),
         }
         js.flush();
+        println!("nested: well");
+    });
+}
+
+/// Scopes in jobs of scopes. Counts the levels that began.
+fn nested_scopes(cx: &Context<'_>, levels: usize, begun: &Count) {
+    begun.up();
+    if levels > 1 {
+        cx.scope(|scope| scope.spawn(move |cx| nested_scopes(cx, levels - 1, begun)));
+    }
+}
+
+/// Goal: when all workers wait with little stack left, and there is no further spare, the wait that begins
+/// next panics, and those around it end: none of them would ever go on. Where workers are free the same waits
+/// are left to them, also afterwards. Method: nested scopes, more than fit the stacks of two workers and a
+/// spare, and then half as many as began, which fit those of two.
+#[test]
+fn nested_waits_with_all_workers() {
+    in_a_child("defects::stack::all_workers_nest");
+}
+
+#[test]
+#[ignore = "run by the test above in a process of its own"]
+fn all_workers_nest() {
+    if !is_child() {
+        return;
+    }
+    watched("nested waits with all workers", || {
+        let (stuck, told) = (Count::default(), Count::default());
+        let tell = stuck.clone();
+        let builder = Builder::new().workers(2).max_spares(1).stack_bytes(STACK);
+        let js = builder.on_stuck(move |_| _ = tell.up()).build();
+        let js = js.expect("threads can be started");
+        let nest = |levels| {
+            let begun = Count::default();
+            let begins = begun.clone();
+            let job = js
+                .job("nested")
+                .run(move |cx| nested_scopes(cx, levels, &begins));
+            js.flush();
+            let_run(&js, &[job.id()]);
+            (begun.get(), job.try_wait())
+        };
+        for _ in 0..2 {
+            let (depth, ended) = nest(LEVELS);
+            assert!((10..LEVELS).contains(&depth), "{depth} levels");
+            match ended {
+                Err(WaitError::Panicked { message, .. }) => {
+                    assert!(message.contains("stack"), "{message}");
+                }
+                other => panic!("the outermost level: {other:?}"),
+            }
+            let (begun, ended) = nest(depth / 2);
+            assert!(ended.is_ok(), "{ended:?}");
+            assert_eq!(begun, depth / 2);
+            told.up();
+        }
+        assert!(
+            (1..=told.get()).contains(&stuck.get()),
+            "{} reports",
+            stuck.get()
+        );
         println!("nested: well");
     });
 }

@@ -1,5 +1,6 @@
 //! What threads of a program may do that are not threads of a pool, or are one of it at times.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Barrier;
 
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
@@ -86,5 +87,25 @@ fn scopes_nest() {
     let depth = if cfg!(debug_assertions) { 1_000 } else { 5_000 };
     for threads in [1, 2] {
         assert_eq!(pool(threads).install(|| nested(depth)), depth);
+    }
+}
+
+/// Goal: scopes that are nested too deep for all threads of a pool end in a panic that says so, and the pool
+/// goes on; they waited for ever. Method: a hundred thousand scopes on threads with small stacks, with one
+/// thread and with two, twice; then a few.
+#[test]
+fn scopes_nested_too_deep_panic() {
+    for threads in [1, 2] {
+        let pool = ThreadPoolBuilder::new();
+        let pool = pool.num_threads(threads).stack_size(512 << 10).build();
+        let pool = pool.expect("it can be made");
+        for _ in 0..2 {
+            let deep = || pool.install(|| nested(100_000));
+            let panic = catch_unwind(AssertUnwindSafe(deep)).expect_err("there is no such stack");
+            let said = panic.downcast_ref::<String>().map(String::as_str);
+            let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
+            assert!(said.is_some_and(|text| text.contains("stack")), "{said:?}");
+        }
+        assert_eq!(pool.install(|| nested(20)), 20);
     }
 }

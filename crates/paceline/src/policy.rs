@@ -120,13 +120,17 @@ fn is_word(text: &str, known: &str) -> bool {
 }
 
 fn read_time(word: &str) -> Option<Duration> {
-    let units = [("ns", 1), ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000)];
     let digits = word.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = word.split_at_checked(digits)?;
     let unit = unit.trim_ascii_start();
-    let (_, nanos) = units.iter().find(|(it, _)| is_word(unit, it))?;
+    let nanos = match unit {
+        _ if is_word(unit, "ns") => 1,
+        _ if is_word(unit, "us") || is_word(unit, "µs") => 1_000,
+        _ if is_word(unit, "ms") => 1_000_000,
+        _ => return None,
+    };
     let number = number.parse::<u64>().ok()?;
-    Some(Duration::from_nanos(number.saturating_mul(*nanos)))
+    Some(Duration::from_nanos(number.saturating_mul(nanos)))
 }
 
 /// How finely a range may be cut.

@@ -18,6 +18,7 @@
 
 mod built;
 mod caps;
+mod deep;
 mod deque;
 mod ending;
 mod futures;

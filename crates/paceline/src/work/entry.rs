@@ -13,8 +13,9 @@ use platform::{Parker, Platform};
 
 use super::context::Context;
 use super::shared::Shared;
+use super::thread_record;
 use super::thread_slot::ThreadSlot;
-use super::{thread_record, wait};
+use super::wait::StackLimits;
 use crate::error::ScheduleError;
 
 /// The context of a call that cannot fail for lack of a thread slot.
@@ -45,8 +46,8 @@ impl<P: Platform> Drop for Lent<'_, P> {
 
 /// The calling thread has just got a slot, which may have had another thread before.
 pub(super) fn begin_with_slot<P: Platform>(cx: &Context<'_, P>) {
-    let limit = wait::stack_limit(&cx.shared.platform);
-    cx.own(|own| own.stack_limit = limit);
+    let stack = StackLimits::of(&cx.shared.platform);
+    cx.own(|own| own.stack = stack);
     // A visitor is gone in a moment. To ask for its name would cost more than its call.
     let stays = !cx.thread.is_for_visitors;
     let name = stays.then(|| cx.shared.platform.thread_name());

@@ -50,4 +50,6 @@ pub use scope::Scope;
 pub(crate) use scope::ScopeJobs;
 pub(crate) use shared::Shared;
 pub(crate) use tokens::KeepToken;
+#[cfg(all(test, paceline_models, not(miri)))]
+pub(crate) use wait::StackLimits;
 pub(crate) use workers::Spawner;

@@ -233,14 +233,24 @@ impl<P: Platform> Context<'_, P> {
 
     /// Wakes every thread that waits.
     pub(crate) fn alert_all(&self) {
+        _ = self.alert_each(ThreadSlot::waits);
+    }
+
+    /// Wakes the other threads of which `is_meant` is true. Whether there was one.
+    #[inline(never)]
+    pub(crate) fn alert_each(&self, is_meant: fn(&ThreadSlot<P>) -> bool) -> bool {
+        let mut has_woken = false;
         for thread in self.shared.threads.iter() {
-            self.alert(thread);
+            if thread.index != self.thread.index && is_meant(thread) {
+                self.unpark(thread);
+                has_woken = true;
+            }
         }
+        has_woken
     }
 
     fn alert(&self, thread: &ThreadSlot<P>) {
-        let elsewhere = thread.index != self.thread.index;
-        if elsewhere && thread.waits_for.load(Ordering::Relaxed) != 0 {
+        if thread.index != self.thread.index && thread.waits() {
             self.unpark(thread);
         }
     }

@@ -19,7 +19,7 @@ use super::hints::HintLocal;
 use super::lanes::{BackgroundPlace, ShareLocal};
 use super::posted::{Posted, ThreadWords};
 use super::range::LoopLocal;
-use super::wait::WaitLocal;
+use super::wait::{StackLimits, WaitLocal};
 use crate::adapt::{AdaptLocal, WakeReport, WorkerWords};
 use crate::graph::GraphLocal;
 use crate::policy::SpinHabit;
@@ -79,6 +79,8 @@ pub(crate) struct ThreadSlot<P: Platform> {
     /// 1 while the thread waits in the middle of a job of a scope, or of one underneath another. Written by
     /// the owner, as long as lanes are used, and read by raises.
     pub(crate) waits_in_part: P::AtomicU32,
+    /// 1 while the thread rests and could run a job in the reserve of its stack (`wait/reserve.rs`).
+    pub(crate) wants_reserve: P::AtomicU32,
     pub(crate) counters: Padded<Counters<P>>,
     pub(crate) own: Padded<P::Cell<Own>>,
 }
@@ -105,8 +107,8 @@ pub(crate) struct Own {
     pub(crate) share: ShareLocal,
     /// A worker's place among those that run background jobs.
     pub(crate) place: BackgroundPlace,
-    /// Below this address the thread's stack is kept in reserve; see `wait/stack.rs`.
-    pub(crate) stack_limit: usize,
+    /// Where the reserve of the thread's stack begins.
+    pub(crate) stack: StackLimits,
     /// Jobs published since the last time all threads that could help were notified.
     pub(crate) unsignalled: u32,
     /// Tickets queued since the last time anything was announced.
@@ -180,6 +182,7 @@ impl<P: Platform> ThreadSlot<P> {
             flag: P::AtomicU32::new(0),
             posted: Posted::new(),
             waits_in_part: P::AtomicU32::new(0),
+            wants_reserve: P::AtomicU32::new(0),
             counters: Padded(P::on_own_lines(Counters::new)),
             own: Padded(P::Cell::new(Own {
                 graph: GraphLocal::new(),
@@ -195,7 +198,7 @@ impl<P: Platform> ThreadSlot<P> {
                 ranks_underneath: Vec::new(),
                 share: ShareLocal::new(),
                 place: BackgroundPlace::None,
-                stack_limit: 0,
+                stack: StackLimits::default(),
                 unsignalled: 0,
                 fresh: 0,
                 tick: 0,
@@ -253,6 +256,12 @@ impl<P: Platform> ThreadSlot<P> {
 }
 
 impl<P: Platform> ThreadSlot<P> {
+    /// Whether the thread is inside a wait, and runs nothing there.
+    #[inline]
+    pub(crate) fn waits(&self) -> bool {
+        self.waits_for.load(Ordering::Relaxed) != 0
+    }
+
     /// When the last wake-up was sent here, if the worker has not started yet.
     pub(crate) fn signalled(&self) -> Option<Nanos> {
         let sent = self.woken_at.load(Ordering::Relaxed);

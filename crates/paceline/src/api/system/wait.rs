@@ -19,7 +19,9 @@ impl<P: Platform> JobSystem<P> {
     ///
     /// Jobs that wait nest on the stack: about two kilobytes a level, and what their bodies take. Where less
     /// than 128 KiB are left (of small stacks: a quarter), the thread starts no further job on top of that
-    /// and leaves it to the workers.
+    /// and leaves it to the workers. If all of them wait like that, and there can be no further
+    /// [spare](crate::Builder::max_spares), the next wait panics, and so do those around it that do not
+    /// handle the failures of what they wait for.
     ///
     /// ```
     /// let js = paceline::JobSystem::new();
@@ -31,7 +33,8 @@ impl<P: Platform> JobSystem<P> {
     ///
     /// # Panics
     /// With the job's own panic (the first wait for it gets the payload); with the reason if the job was
-    /// cancelled, the wait can never end, or the id is foreign; if there is no stack left and no worker.
+    /// cancelled, the wait can never end, or the id is foreign; if there is no stack left and no
+    /// other worker is free.
     #[track_caller]
     pub fn wait(&self, id: impl Into<JobId>) {
         self.context_or_panic().wait(id);

@@ -81,6 +81,13 @@ impl<P: Platform> Waiter<'_, '_, P> {
         true
     }
 
+    /// A job that the wait may run, looked for thoroughly: the last look before a rest.
+    #[inline(never)]
+    pub(super) fn find_one(&mut self) -> Option<Ticket> {
+        self.find_ancestor()
+            .or_else(|| self.find_descendant(SearchDepth::Thorough))
+    }
+
     /// As above, without running it.
     #[inline]
     pub(super) fn find_ancestor(&mut self) -> Option<Ticket> {

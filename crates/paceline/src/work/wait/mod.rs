@@ -20,7 +20,8 @@
 //!   would keep each other from ever running what they wait for. So may, in the end, an outside thread that
 //!   polls (`poll`).
 //! - A waiter that has little of its thread's stack left starts no further body on it. With workers it rests,
-//!   and a spare takes over. Without workers the wait panics (`stack`).
+//!   and a spare takes over. Without workers, or when all of them rest and there is no further spare, the
+//!   wait panics (`reserve`).
 //! - A wait may name a group. Then it runs the jobs of that group, too, and no others (`group`).
 //! - A pinned thread runs jobs that are pinned to it in its waits outside of jobs, whether or not it waits
 //!   for them, because no other thread ever will. In the middle of a job it runs those that the wait needs
@@ -53,6 +54,7 @@ mod local;
 mod long;
 mod mark;
 mod poll;
+mod reserve;
 mod stack;
 mod waiter;
 mod walk;
@@ -71,7 +73,7 @@ use crate::store::{CallSite, Label, Ticket};
 
 pub(crate) use local::WaitLocal;
 pub(crate) use mark::Mark;
-pub(crate) use stack::limit as stack_limit;
+pub(crate) use stack::StackLimits;
 use waiter::Waiter;
 
 impl<P: Platform> Context<'_, P> {
@@ -151,23 +153,6 @@ impl<P: Platform> Context<'_, P> {
         };
         self.record(EventKind::WaitEnd, target, code);
         result
-    }
-
-    /// Whether a body may be started on top of what this thread is in the middle of.
-    #[inline]
-    pub(crate) fn has_stack(&self) -> bool {
-        stack::is_above(self.own(|own| own.stack_limit))
-    }
-
-    /// For a call that may have to run bodies here, and that can still fail.
-    ///
-    /// # Panics
-    /// If there is no stack left for bodies, and no worker to run them instead.
-    #[inline]
-    pub(crate) fn check_stack(&self) {
-        if !self.has_stack() && self.shared.workers.active() == 0 {
-            stack::no_stack_left();
-        }
     }
 
     /// For models, which have no time for a whole wait: the part of a wait in which it has found that it may

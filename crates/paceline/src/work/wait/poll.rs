@@ -8,7 +8,6 @@
 
 use platform::Platform;
 
-use super::find::SearchDepth;
 use super::waiter::Waiter;
 
 /// How many polls in a row may find that no thread runs the jobs they need.
@@ -33,8 +32,6 @@ impl<P: Platform> Waiter<'_, '_, P> {
     }
 
     fn could_run_something(&mut self) -> bool {
-        self.cx.shared.has_work()
-            && (self.find_ancestor().is_some()
-                || self.find_descendant(SearchDepth::Thorough).is_some())
+        self.cx.shared.has_work() && self.find_one().is_some()
     }
 }

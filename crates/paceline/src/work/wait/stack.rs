@@ -1,12 +1,4 @@
-//! How deep waits may nest.
-//!
-//! A wait that helps runs bodies on top of the waiting one, and these may wait in turn. Each level takes
-//! about a kilobyte and a half of stack, besides what the bodies themselves take. A stack that is used up
-//! ends the process, so a part of it is kept in reserve. A wait that finds less than the reserve starts no
-//! further body. A scope or wait that has no other way to go on panics, while that panic can still be caught.
-//!
-//! The reserve is for the bodies that run on it. A body that takes more by itself overflows the stack as it
-//! would anywhere.
+//! Where the reserve of a thread's stack is (`reserve`).
 
 use platform::Platform;
 
@@ -23,25 +15,55 @@ fn here() -> usize {
     &raw const local as usize
 }
 
-/// The address below which the reserve of the calling thread's stack begins; 0 if it is not known.
-pub(crate) fn limit<P: Platform>(platform: &P) -> usize {
-    let room = |end| here().saturating_sub(end);
-    let limit = |end| end + RESERVE.min(room(end) / RESERVE_PARTS);
-    platform.stack_end().map_or(0, limit)
+/// Addresses in the calling thread's stack; 0 if it is not known where that is.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct StackLimits {
+    /// Below it is the reserve.
+    reserve: usize,
+    /// The middle of the reserve.
+    middle: usize,
 }
 
-/// Whether the calling function is above the reserve that begins at `limit`.
-#[inline]
-pub(super) fn is_above(limit: usize) -> bool {
-    here() > limit
+impl StackLimits {
+    /// Those of the calling thread.
+    pub(crate) fn of<P: Platform>(platform: &P) -> Self {
+        platform.stack_end().map_or_else(Self::default, |end| {
+            let room = here().saturating_sub(end);
+            let size = RESERVE.min(room / RESERVE_PARTS);
+            StackLimits {
+                reserve: end + size,
+                middle: end + size / 2,
+            }
+        })
+    }
+
+    /// A stack of which only the reserve is left.
+    #[cfg(all(test, paceline_models, not(miri)))]
+    pub(crate) fn only_reserve() -> Self {
+        StackLimits {
+            reserve: usize::MAX,
+            middle: 0,
+        }
+    }
+
+    /// Whether the calling function is above the reserve.
+    #[inline]
+    pub(super) fn has_stack(self) -> bool {
+        here() > self.reserve
+    }
+
+    /// Whether it is above the second half of the reserve.
+    pub(super) fn has_reserve(self) -> bool {
+        here() > self.middle
+    }
 }
 
 #[cold]
 pub(super) fn no_stack_left() -> ! {
     panic!(
-        "waits and scopes are nested too deep: less than {} KiB of this thread's stack are left, and there \
-         is no worker to run what it waits for; use `after` instead of waiting inside of jobs, or a larger \
-         stack",
+        "waits and scopes are nested too deep: less than {} KiB of this thread's stack are left, and no \
+         other worker is free to run what it waits for; use `after` instead of waiting inside of jobs, or \
+         a larger stack",
         RESERVE >> 10
     )
 }

@@ -1,9 +1,8 @@
 //! A waiter that has found nothing to run: it becomes a listener, spins for a while, and parks.
 
 use event::{EventKind, Nanos};
-use platform::{Ordering, Parker, Platform};
+use platform::{Atomic, Ordering, Parker, Platform};
 
-use super::find::SearchDepth;
 use super::long::Resting;
 use super::waiter::Waiter;
 use crate::adapt::Vigil;
@@ -219,10 +218,9 @@ impl<P: Platform> Waiter<'_, '_, P> {
         // sees its ticket.
         P::fence(Ordering::SeqCst);
         let found = if self.may_help() {
-            self.find_ancestor()
-                .or_else(|| self.find_descendant(SearchDepth::Thorough))
+            self.find_one()
         } else {
-            None
+            self.find_in_reserve()
         };
         let pinned = match found {
             None => self.needed_pinned(),
@@ -258,6 +256,7 @@ impl<P: Platform> Waiter<'_, '_, P> {
             }
         }
         shared.end_block(cx);
+        cx.thread.wants_reserve.store(0, Ordering::Relaxed);
         if let Some(job) = found {
             self.help(job, shared.slot(job));
         } else if pinned.is_some() {

@@ -57,7 +57,7 @@ impl<P: Platform> Workers<P> for Shared<P> {
 
     fn is_at_rest(&self, index: usize) -> bool {
         // Relaxed: a hint.
-        self.threads.get(index).waits_for.load(Ordering::Relaxed) != 0
+        self.threads.get(index).waits()
             || self.idle.is_asleep(index)
             || self.slow.idle.is_asleep(index)
     }

@@ -88,6 +88,7 @@ impl<P: Platform> Shared<P> {
             if slot.kind != ThreadKind::Spare {
                 return Next::Leaves;
             }
+            self.workers.is_stuck.store(0, Ordering::Relaxed);
             // Relaxed, both: changed under this lock.
             let rests = |entry: &WorkerEntry<P>| {
                 let flag = self

@@ -72,8 +72,16 @@ impl<P: Platform> Shared<P> {
         }
         // Relaxed: one of the threads that see 0 reports it; nothing is published with it.
         let is_reported = self.workers.is_stuck.swap(1, Ordering::Relaxed) != 0;
+        context.wake_for_reserve();
         let waiting = active;
         (!is_reported).then_some(Stuck { waiting, why })
+    }
+
+    /// Whether all workers are blocked, and there can be no further spare. `others`: or all but the calling
+    /// one.
+    pub(crate) fn are_stuck(&self, context: &Context<'_, P>, others: bool) -> bool {
+        let own = usize::from(others && counts_when_blocked(context));
+        self.workers.is_stuck() && self.idle.load().blocked as usize + own >= self.workers.active()
     }
 
     /// The calling worker is about to make way, and is counted and listed: another one works in its place.

@@ -84,6 +84,12 @@ impl<P: Platform> WorkerThreads<P> {
         }
     }
 
+    /// Whether a spare was needed and none could be had, and none has been had since.
+    pub(crate) fn is_stuck(&self) -> bool {
+        // Relaxed: a wait that rests when this is set is woken, and looks again.
+        self.is_stuck.load(Ordering::Relaxed) != 0
+    }
+
     pub(crate) fn active(&self) -> usize {
         self.active.load(Ordering::Relaxed) as usize
     }
@@ -92,6 +98,12 @@ impl<P: Platform> WorkerThreads<P> {
     #[cfg(all(test, paceline_models, not(miri)))]
     pub(crate) fn pretend_active(&self, workers: usize) {
         self.active.store(workers as u32, Ordering::Relaxed);
+    }
+
+    /// For models without spares: this has been found out.
+    #[cfg(all(test, paceline_models, not(miri)))]
+    pub(crate) fn pretend_stuck(&self) {
+        self.is_stuck.store(1, Ordering::Relaxed);
     }
 
     pub(crate) fn target(&self) -> usize {
