@@ -79,7 +79,8 @@ pub(crate) struct ThreadSlot<P: Platform> {
     /// 1 while the thread waits in the middle of a job of a scope, or of one underneath another. Written by
     /// the owner, as long as lanes are used, and read by raises.
     pub(crate) waits_in_part: P::AtomicU32,
-    /// 1 while the thread rests and could run a job in the reserve of its stack (`wait/reserve.rs`).
+    /// 1 from when the thread rests and could run a job in the reserve of its stack, until another one has
+    /// seen that (`wait/reserve.rs`).
     pub(crate) wants_reserve: P::AtomicU32,
     pub(crate) counters: Padded<Counters<P>>,
     pub(crate) own: Padded<P::Cell<Own>>,

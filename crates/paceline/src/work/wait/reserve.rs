@@ -74,8 +74,16 @@ impl<P: Platform> Context<'_, P> {
     pub(crate) fn wake_for_reserve(&self) {
         // SeqCst, partner: the fence in `find_in_reserve`; see the module.
         P::fence(Ordering::SeqCst);
-        let wants = |thread: &ThreadSlot<P>| thread.wants_reserve.load(Ordering::Relaxed) != 0;
-        if self.alert_each(wants) {
+        // The wish is taken: the thread looks again when it is woken, and says it again if that is so. One
+        // that went on in another way is woken in vain, once.
+        let takes_wish = |thread: &ThreadSlot<P>| {
+            let wants = thread.wants_reserve.load(Ordering::Relaxed) != 0;
+            if wants {
+                thread.wants_reserve.store(0, Ordering::Relaxed);
+            }
+            wants
+        };
+        if self.alert_each(takes_wish) {
             self.shared.idle.bump(); // It may spin.
         }
     }

@@ -1,7 +1,7 @@
 //! A waiter that has found nothing to run: it becomes a listener, spins for a while, and parks.
 
 use event::{EventKind, Nanos};
-use platform::{Atomic, Ordering, Parker, Platform};
+use platform::{Ordering, Parker, Platform};
 
 use super::long::Resting;
 use super::waiter::Waiter;
@@ -256,7 +256,6 @@ impl<P: Platform> Waiter<'_, '_, P> {
             }
         }
         shared.end_block(cx);
-        cx.thread.wants_reserve.store(0, Ordering::Relaxed);
         if let Some(job) = found {
             self.help(job, shared.slot(job));
         } else if pinned.is_some() {
