@@ -98,6 +98,49 @@ fn a_gang_meets_on_the_system() {
     });
 }
 
+/// Goal: a wait in a group, in the middle of a job, runs the jobs of the group that are pinned to its thread:
+/// no other thread can. Method: a job of the main thread waits for an event that a pinned job completes; the
+/// two know nothing of each other but the group. The worker makes the pinned job, before the wait or after
+/// it has begun.
+fn pinned_members<P: Platform>(platform: &P) {
+    let builder = Builder::with_platform(platform.clone()).workers(1);
+    let js = Arc::new(builder.follow_machine(false).build().unwrap());
+    let thread = js.pinned_thread();
+    let pin = thread.pin();
+    let group = Arc::new(js.group("physics"));
+    for _ in 0..4 {
+        let (event, made) = (js.event("over"), js.event("made"));
+        let (over, begin) = (event.id(), made.id());
+        let theirs = group.clone();
+        let make = js.job("make").after(begin).schedule(move |_| {
+            let member = theirs.job("member").pinned_to(pin);
+            member.schedule(move |_| event.complete());
+        });
+        let theirs = group.clone();
+        let outer = js.job("outer").pinned_to(pin).schedule(move |_| {
+            made.complete();
+            theirs.wait(over);
+        });
+        js.wait(outer);
+        js.wait(make);
+    }
+}
+
+#[test]
+fn a_wait_in_a_group_runs_pinned_members() {
+    each_seed(
+        "groups::a_wait_in_a_group_runs_pinned_members",
+        400,
+        |seed| {
+            let report = Sim::run(delays(seed), |sim| pinned_members(&sim));
+            report.expect_finished();
+        },
+    );
+    watched("pinned members", || {
+        (0..40).for_each(|_| pinned_members(&Os))
+    });
+}
+
 /// A job of a random program.
 #[derive(Clone, Debug)]
 struct Planned {

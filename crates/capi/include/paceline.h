@@ -536,6 +536,11 @@ typedef struct {
    * jobs while other work is ready. 0: 256. At most 960.
    */
   size_t max_spares;
+  /**
+   * 1: no spares, and no line on the standard error output when all workers wait. `max_spares` is 0 then.
+   * For programs whose waits run whatever is ready, such as those of a group that all jobs belong to.
+   */
+  uint32_t no_spares;
 } pl_system_desc;
 
 /**
@@ -1016,7 +1021,8 @@ pl_status pl_graph_begin_nested(pl_system *system,
 /**
  * Has the calling thread run jobs whose descriptions name it (`pin`), and puts its name into `*out`: in
  * its waits outside of jobs, whether they need them or not; in a wait in the middle of a job, if that
- * needs them; in pl_poll and in pl_run_pinned_jobs. A second call gives the same name. `desc` may be null.
+ * needs them or is of their group (pl_group_wait); in pl_poll and in pl_run_pinned_jobs. Where there are no
+ * workers, in pl_flush, too. A second call gives the same name. `desc` may be null.
  * Takes a lock.
  *
  * Requires: `system` was made by pl_system_create. `desc` is null or points to a description whose `size` is right.
@@ -1191,6 +1197,7 @@ pl_status pl_is_done(pl_system *system, pl_job job, int32_t *done);
 
 /**
  * Makes all jobs of this thread known to the workers, also those scheduled with `quiet`. Each wait does it.
+ * Where there are no workers it runs all jobs that are ready.
  *
  * Requires: `system` was made by pl_system_create.
  */

@@ -92,7 +92,8 @@ impl pl_system {
 
 /// Has the calling thread run jobs whose descriptions name it (`pin`), and puts its name into `*out`: in
 /// its waits outside of jobs, whether they need them or not; in a wait in the middle of a job, if that
-/// needs them; in pl_poll and in pl_run_pinned_jobs. A second call gives the same name. `desc` may be null.
+/// needs them or is of their group (pl_group_wait); in pl_poll and in pl_run_pinned_jobs. Where there are no
+/// workers, in pl_flush, too. A second call gives the same name. `desc` may be null.
 /// Takes a lock.
 ///
 /// # Safety

@@ -213,6 +213,9 @@ pub struct pl_system_desc {
     /// How many spares there may be: further threads, each started when all workers wait in the middle of
     /// jobs while other work is ready. 0: 256. At most 960.
     pub max_spares: usize,
+    /// 1: no spares, and no line on the standard error output when all workers wait. `max_spares` is 0 then.
+    /// For programs whose waits run whatever is ready, such as those of a group that all jobs belong to.
+    pub no_spares: u32,
 }
 
 // SAFETY: it is repr(C), begins with its size, and zero is a value of each field.
@@ -232,10 +235,11 @@ fn limits_of(builder: Builder, description: &pl_system_desc) -> Builder {
     builder.shares_at_most(&limits[..=last])
 }
 
+/// Two settings of which only one can be: a number, and that there are to be none.
 #[cold]
-fn contradictory(workers: u32) -> Refusal {
+fn contradictory(number: usize, things: &str) -> Refusal {
     let why = format!(
-        "pl_system_desc asks for {workers} workers and sets no_workers: set one of the two"
+        "pl_system_desc asks for {number} {things} and sets no_{things}: set one of the two"
     );
     Refusal::new(pl_status::PL_SETTING, why)
 }
@@ -244,7 +248,7 @@ fn builder_of(description: &pl_system_desc) -> Answer<Builder> {
     let mut builder = Builder::new();
     if description.no_workers != 0 {
         if description.workers != 0 {
-            return Err(contradictory(description.workers));
+            return Err(contradictory(description.workers as usize, "workers"));
         }
         builder = builder.workers(0);
     } else if description.workers != 0 {
@@ -259,7 +263,12 @@ fn builder_of(description: &pl_system_desc) -> Answer<Builder> {
     if description.max_threads != 0 {
         builder = builder.max_threads(description.max_threads as usize);
     }
-    if description.max_spares != 0 {
+    if description.no_spares != 0 {
+        if description.max_spares != 0 {
+            return Err(contradictory(description.max_spares, "spares"));
+        }
+        builder = builder.max_spares(0).on_stuck(|_| ());
+    } else if description.max_spares != 0 {
         builder = builder.max_spares(description.max_spares);
     }
     if description.stack_bytes != 0 {

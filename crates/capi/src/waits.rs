@@ -117,6 +117,7 @@ pub unsafe extern "C" fn pl_is_done(
 }
 
 /// Makes all jobs of this thread known to the workers, also those scheduled with `quiet`. Each wait does it.
+/// Where there are no workers it runs all jobs that are ready.
 ///
 /// # Safety
 /// `system` was made by pl_system_create.

@@ -709,6 +709,14 @@ fn settings_are_checked() {
         },
         "2 workers and sets no_workers",
     );
+    refused(
+        &pl_system_desc {
+            max_spares: 3,
+            no_spares: 1,
+            ..desc
+        },
+        "3 spares and sets no_spares",
+    );
 }
 
 struct InWait {

@@ -18,7 +18,8 @@ use crate::work::Shared;
 /// The thread runs such jobs
 /// - in each of its waits outside of jobs, for a job, a scope, a loop and the like, whether the wait needs
 ///   them or not, also if the wait has a timeout: a job that has begun is not cut short;
-/// - in a wait in the middle of a job, if the wait needs them to end. Others could wait for that job;
+/// - in a wait in the middle of a job, if the wait needs them to end, or is in their
+///   [`Group`](crate::Group). Others could wait for that job;
 /// - in [`run_jobs`](PinnedThread::run_jobs), and where it runs ready jobs anyway ([`JobSystem::pump`],
 ///   [`JobSystem::poll`], the drop of the job system).
 ///

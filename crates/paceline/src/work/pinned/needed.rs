@@ -1,4 +1,5 @@
-//! The jobs of this thread without which a wait in the middle of a job does not end.
+//! The jobs of this thread without which a wait in the middle of a job does not end. A wait in a group may
+//! run all of the group's jobs, so those of this thread are among them.
 //!
 //! The way to them is that of a raise (`lanes/raise.rs`): from a job that is held back to its unfinished
 //! predecessors, from a future to what it awaits, from a job that runs to what its thread waits for in the
@@ -18,12 +19,16 @@ use platform::{Atomic, Ordering, Platform};
 use super::Context;
 use crate::store::{JobPhase, Set, Slot, Ticket};
 
-/// The first of these jobs that a wait for `target` needs.
+/// The first of these jobs that a wait for `target` needs, or one of the group whose jobs it may run.
 pub(super) fn first_of<P: Platform>(
     ready: &[Ticket],
     cx: &Context<'_, P>,
     target: Ticket,
 ) -> Option<Ticket> {
+    let of_group = ready.iter().find(|&&job| cx.waits_in_group_of(job));
+    if let Some(&job) = of_group {
+        return Some(job);
+    }
     let mut search = Search {
         cx,
         needed: Set::default(),

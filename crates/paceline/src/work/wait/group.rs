@@ -29,6 +29,20 @@ impl<P: Platform> Waiter<'_, '_, P> {
 }
 
 impl<P: Platform> Context<'_, P> {
+    /// Whether the innermost wait may run this job because of its group.
+    pub(crate) fn waits_in_group_of(&self, job: Ticket) -> bool {
+        const NESTING_MAX: usize = 256;
+        let (here, depth) = self.own(|own| (own.wait.group, own.wait.awaited.len()));
+        if here.group.is_none() || here.depth != depth {
+            return false;
+        }
+        let parents = std::iter::successors(Some(job), |&job| self.graph().parent_of(job));
+        parents
+            .skip(1)
+            .take(NESTING_MAX)
+            .any(|parent| parent == here.group)
+    }
+
     /// As [`wait_at`](Context::wait_at). Meanwhile this thread may run the jobs of the group, too.
     pub(crate) fn wait_in_group(
         &self,
