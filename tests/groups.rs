@@ -141,6 +141,35 @@ fn a_wait_in_a_group_runs_pinned_members() {
     });
 }
 
+/// Jobs of a group that wait in the group for two others, and those in turn. Counts how deep waits nest.
+fn split(group: &Arc<Group>, left: usize, nested: &Arc<[AtomicUsize; 2]>) -> JobId {
+    let (theirs, counts) = (group.clone(), nested.clone());
+    group.job("split").schedule(move |_| {
+        let depth = counts[0].fetch_add(1, SeqCst) + 1;
+        counts[1].fetch_max(depth, SeqCst);
+        let halves =
+            [1, 2].map(|less| (less <= left).then(|| split(&theirs, left - less, &counts)));
+        for half in halves.into_iter().flatten() {
+            theirs.wait(half);
+        }
+        counts[0].fetch_sub(1, SeqCst);
+    })
+}
+
+/// Goal: a wait in a group that is over runs no further job of the group: waits nest as deep as jobs are
+/// inside of jobs, and not as there are jobs. Method: a tree of jobs of one group on one thread.
+#[test]
+fn a_wait_in_a_group_ends_when_it_is_over() {
+    const LEVELS: usize = 14;
+    let js = Builder::new().workers(0).build().unwrap();
+    let group = Arc::new(js.group("tree"));
+    let nested = Arc::new([const { AtomicUsize::new(0) }; 2]);
+    let root = split(&group, LEVELS, &nested);
+    group.wait(root);
+    let depth = nested[1].load(SeqCst);
+    assert!(depth <= 2 * LEVELS, "{depth} levels");
+}
+
 /// A job of a random program.
 #[derive(Clone, Debug)]
 struct Planned {

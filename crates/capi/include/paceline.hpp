@@ -882,7 +882,7 @@ public:
         return job(made);
     }
 
-    /// Makes a job with a result. One allocation.
+    /// Makes a job with a result. Two allocations: what comes out, and the body, which shares it.
     template <class F>
     auto run(const char *name, F body, const options &how = {}, pl_site at = here()) {
         using T = decltype(detail::call(body, static_cast<pl_context *>(nullptr)));
@@ -948,8 +948,8 @@ public:
     /// A job that ends when all these have ended.
     template <class Jobs> job combine(const Jobs &jobs) {
         std::vector<pl_job> numbers;
-        for (const job &one : jobs)
-            numbers.push_back(one.number());
+        for (const auto &one : jobs)
+            numbers.push_back(static_cast<job>(one).number());
         pl_job made = 0;
         check(pl_combine(raw_, numbers.data(), numbers.size(), &made));
         return job(made);

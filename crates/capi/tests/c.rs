@@ -137,6 +137,28 @@ fn programs_for_enkits_run() {
     assert!(out.status.success() && out.stderr.is_empty(), "{out:?}");
 }
 
+/// Goal: tasks of enkiTS's that wait for tasks, threads of the program's, and deletions as early as they may
+/// be do what they do there; waits nest no deeper than tasks do, and rest; a thread has its own number.
+/// Method: a program that counts what it did, without workers and with up to three.
+#[test]
+fn threads_of_enkits_have_their_numbers() {
+    let file = crate_folder().join("tests/programs/enkits_threads.c");
+    let out = output_of(&file);
+    let printed = String::from_utf8_lossy(&out.stdout);
+    let each = "frames: 320000 items, 0 wrong\n";
+    let then = "pinned in tasks: 2000\ndeletions: 2000\n";
+    let mut whole = format!("0 workers\n{each}recursion: as deep as it is\n{then}");
+    for workers in 1..=3 {
+        whole += &format!(
+            "{workers} workers\n{each}{then}externals: numbers 1 and 1, 1 refused, 135400 items, 0 \
+             wrong\nrests: few, few\n"
+        );
+    }
+    whole += "left: 0, waits were told\n";
+    assert_eq!(printed, whole, "{out:?}");
+    assert!(out.status.success() && out.stderr.is_empty(), "{out:?}");
+}
+
 /// Goal: each function has an example. Method: the names that the header declares, in the examples' texts.
 #[test]
 fn each_function_has_an_example() {

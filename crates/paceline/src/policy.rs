@@ -97,16 +97,12 @@ impl FromStr for WaitPolicy {
     type Err = WaitPolicyError;
 
     fn from_str(text: &str) -> Result<WaitPolicy, WaitPolicyError> {
-        let words = [
-            ("active", WaitPolicy::Active),
-            ("passive", WaitPolicy::Passive),
-            ("adaptive", WaitPolicy::Adaptive),
-        ];
         let word = text.trim_ascii();
-        let named = words.iter().find(|(it, _)| is_word(word, it));
-        let policy = match named {
-            Some(&(_, policy)) => Some(policy),
-            None => read_time(word).map(WaitPolicy::For),
+        let policy = match word {
+            _ if is_word(word, "active") => Some(WaitPolicy::Active),
+            _ if is_word(word, "passive") => Some(WaitPolicy::Passive),
+            _ if is_word(word, "adaptive") => Some(WaitPolicy::Adaptive),
+            _ => read_time(word).map(WaitPolicy::For),
         };
         policy.ok_or_else(|| WaitPolicyError(text.to_owned()))
     }

@@ -6,15 +6,20 @@
  * a job system with as many workers as numTaskThreadsToCreate says; pl_enki_scheduler_on(jobs) uses one that the
  * program has, so that there is one pool.
  *
+ * Threads have numbers as there: 0 is the thread that has called enkiInitTaskScheduler..., then come the external ones,
+ * then the workers, all less than enkiGetNumTaskThreads(). An external thread has its number from when it registers
+ * until it says that it ends. One that is not registered may add tasks and wait: it has a free number of an external
+ * thread while it waits, and runs none if there is no free one.
+ *
  * What is different:
  * - Priorities 0 and 1 are the normal lane, greater ones the background. The priority of a wait is not looked at.
- * - Pinned tasks are for thread 0, which has called enkiInitTaskScheduler..., and not for the workers.
+ * - Pinned tasks are for thread 0 and for registered external threads, and not for the workers.
  *   enkiWaitForNewPinnedTasks() runs them, too.
- * - External threads need no registration, and get the next number that is free.
  * - A set is cut by time where its parts are long enough: no part is shorter than minRange, the last one included.
  * - On a job system of the program's (pl_enki_scheduler_on) any of its threads may run tasks: enkiGetNumTaskThreads()
  *   is how many it can have, and more than it has workers.
- * - No profiler callbacks, and no allocator of the program's.
+ * - Of the callbacks for profilers only those at a wait for a task are called, waitForTaskComplete...
+ * - enkiWaitForAll() is not for tasks: each is one of those that it waits for.
  */
 
 #ifndef PACELINE_ENKITS_H
@@ -28,9 +33,12 @@
 
 #ifdef _WIN32
 #include <windows.h>
+typedef SRWLOCK pl_enki_mutex;
 #else
 #include <pthread.h>
+#include <time.h>
 #include <unistd.h>
+typedef pthread_mutex_t pl_enki_mutex;
 #endif
 
 #ifdef __cplusplus
@@ -41,7 +49,7 @@ typedef void (*enkiTaskExecuteRange)(uint32_t start, uint32_t end, uint32_t thre
 typedef void (*enkiPinnedTaskExecute)(void *args);
 typedef void (*enkiCompletionFunction)(void *args, uint32_t thread);
 
-/* What enkiGetThreadNum() says on a thread that has run no task. */
+/* What enkiGetThreadNum() says on a thread without a number, or on a worker that has run no task. */
 #define ENKI_NO_THREAD_NUM 0xFFFFFFFFu
 
 /* What can be waited for: each of the other types begins with it. */
@@ -49,9 +57,34 @@ typedef struct enkiCompletable enkiCompletable;
 typedef struct enkiTaskScheduler enkiTaskScheduler;
 typedef struct enkiDependency enkiDependency;
 
+typedef void *(*enkiAllocFunc)(size_t align, size_t size, void *user, const char *file, int line);
+typedef void (*enkiFreeFunc)(void *at, size_t size, void *user, const char *file, int line);
+
+/* For the scheduler, and what can be waited for. The job system has memory of its own. */
+struct enkiCustomAllocator {
+    enkiAllocFunc alloc;
+    enkiFreeFunc free;
+    void *userData;
+};
+
+typedef void (*enkiProfilerCallbackFunc)(uint32_t thread);
+
+struct enkiProfilerCallbacks {
+    enkiProfilerCallbackFunc threadStart;
+    enkiProfilerCallbackFunc threadStop;
+    enkiProfilerCallbackFunc waitForNewTaskSuspendStart;
+    enkiProfilerCallbackFunc waitForNewTaskSuspendStop;
+    enkiProfilerCallbackFunc waitForTaskCompleteStart;
+    enkiProfilerCallbackFunc waitForTaskCompleteStop;
+    enkiProfilerCallbackFunc waitForTaskCompleteSuspendStart;
+    enkiProfilerCallbackFunc waitForTaskCompleteSuspendStop;
+};
+
 struct enkiTaskSchedulerConfig {
     uint32_t numTaskThreadsToCreate;
     uint32_t numExternalTaskThreads;
+    struct enkiProfilerCallbacks profilerCallbacks;
+    struct enkiCustomAllocator customAllocator;
 };
 
 struct enkiParamsTaskSet {
@@ -76,29 +109,49 @@ struct enkiParamsCompletionAction {
 
 enum pl_enki_kind { PL_ENKI_NOTHING, PL_ENKI_SET, PL_ENKI_PINNED, PL_ENKI_ACTION };
 
+/* Thread 0, or an external one. */
+struct pl_enki_seat {
+    /* 0: it is not registered. */
+    pl_pin pin;
+    /* How many of its pinned tasks were run, and how many of them it has been told of. */
+    uint32_t pinned_over, pinned_told;
+    /* An event that its next pinned task completes; 0: it does not wait for one. */
+    pl_job news;
+};
+
 struct enkiTaskScheduler {
     pl_system *jobs;
     int owns_jobs;
     pl_group group;
-    pl_pin pin;
     struct enkiTaskSchedulerConfig config;
-    /* Thread 0, and the numbers of the others plus one, by pl_context_worker. */
-    uintptr_t first_thread;
-    uint32_t *numbers;
-    /* By number: the thread that has it, or had it last. */
+    struct enkiCustomAllocator made_by;
+    /* By number: the thread that has it, or had it last; 0: none. */
     uintptr_t *number_of;
-    /* How many numbers there can be, and for how many threads a set is cut. */
-    uint32_t next_number, threads, parallel;
-    /* How many tasks were added and are not over; how many pinned ones were run, and how many of them thread 0 has
-     * been told of. */
-    uint32_t live, pinned_over, pinned_told;
-    uint32_t externals, is_ending, waits_for_all;
+    /* Thread 0, and the external ones. */
+    struct pl_enki_seat *seats;
+    /* By pl_context_worker: the number of a worker plus one. */
+    uint32_t *numbers;
+    size_t slots;
+    /* How many external threads there can be; the next worker's number; how many numbers there are; for how many
+     * threads a set is cut. */
+    uint32_t externals, next_number, threads, parallel;
+    /* How many tasks were added and are not over, and PL_ENKI_AWAITED if somebody waits until there are none. */
+    uint32_t live;
+    /* Completed when there are none; how many threads wait for that. */
+    pl_job nothing_left;
+    uint32_t waits_for_all;
+    uint32_t registered, is_ending;
+    /* For what comes after what, and for `nothing_left`. */
+    pl_enki_mutex lock;
 };
 
-/* That one thing begins after another. */
+enum { PL_ENKI_AWAITED = 0x40000000 };
+
+/* That one thing begins after another: an entry of the list of what comes after the one, and of what the other waits
+ * for. */
 struct enkiDependency {
     enkiCompletable *before, *waits;
-    enkiDependency *next;
+    enkiDependency *next, *next_awaited;
 };
 
 struct enkiCompletable {
@@ -113,11 +166,14 @@ struct enkiCompletable {
     /* 1 from when it is added, or something that it waits for is, until it is over. */
     uint32_t is_pending;
     uint32_t items_done;
-    /* What a wait is for: its job; or an event, if it waits for something else, or something waits for it, which
-     * may delete it before the thread that adds it knows the job. */
+    /* It is over when this is 0: it has run, and the thread that has scheduled it does not touch it any more. */
+    uint32_t left;
+    /* What a wait is for: its job; or an event, if it waits for something else. */
     pl_job awaited;
     int has_event;
-    enkiDependency *dependents;
+    /* Of a pinned task. */
+    uint32_t pinned_to;
+    enkiDependency *dependents, *dependencies;
     uint32_t needed, arrived;
     /* Of an action: what it comes after. */
     enkiDependency own;
@@ -141,6 +197,34 @@ static inline uintptr_t pl_enki_this_thread(void) {
 #endif
 }
 
+static inline void pl_enki_lock(enkiTaskScheduler *of) {
+#ifdef _WIN32
+    AcquireSRWLockExclusive(&of->lock);
+#else
+    pthread_mutex_lock(&of->lock);
+#endif
+}
+
+static inline void pl_enki_unlock(enkiTaskScheduler *of) {
+#ifdef _WIN32
+    ReleaseSRWLockExclusive(&of->lock);
+#else
+    pthread_mutex_unlock(&of->lock);
+#endif
+}
+
+/* Some fifty microseconds. */
+static inline void pl_enki_nap(void) {
+#ifdef _WIN32
+    Sleep(1);
+#else
+    struct timespec time;
+    time.tv_sec = 0;
+    time.tv_nsec = 50000;
+    nanosleep(&time, 0);
+#endif
+}
+
 static inline uint32_t pl_enki_cpus(void) {
 #ifdef _WIN32
     SYSTEM_INFO info;
@@ -152,53 +236,112 @@ static inline uint32_t pl_enki_cpus(void) {
 #endif
 }
 
-/* Only what cannot be: the job table is full, or memory is. The interface has no errors. */
+/* The interface has no errors. */
+static inline void pl_enki_wrong(const char *what) {
+    fprintf(stderr, "paceline: enkiTS's interface: %s\n", what);
+    abort();
+}
+
+/* Only what cannot be: the job table is full, or memory is. */
 static inline void pl_enki_must(pl_status status) {
     if (status != PL_OK) {
-        fprintf(stderr, "paceline: enkiTS's interface: %s: %s\n", pl_status_name(status), pl_last_error());
+        fprintf(stderr, "paceline: enkiTS's interface: %s: %s\n", pl_status_name((int32_t)status), pl_last_error());
         abort();
     }
 }
 
-static inline void *pl_enki_new(size_t bytes) {
-    void *made = calloc(1, bytes);
-    if (made == 0) {
-        fprintf(stderr, "paceline: enkiTS's interface: no memory\n");
-        abort();
+static inline void *enkiDefaultAllocFunc(size_t align, size_t size, void *user, const char *file, int line) {
+    (void)align; /* Of what is made here, none is greater than malloc's. */
+    (void)user;
+    (void)file;
+    (void)line;
+    return malloc(size);
+}
+
+static inline void enkiDefaultFreeFunc(void *at, size_t size, void *user, const char *file, int line) {
+    (void)size;
+    (void)user;
+    (void)file;
+    (void)line;
+    free(at);
+}
+
+static inline void *pl_enki_new(const struct enkiCustomAllocator *with, size_t bytes) {
+    void *made = with->alloc(sizeof(void *) * 2, bytes, with->userData, __FILE__, __LINE__);
+    if (made == 0)
+        pl_enki_wrong("no memory");
+    return memset(made, 0, bytes);
+}
+
+static inline void pl_enki_free(const struct enkiCustomAllocator *with, void *at, size_t bytes) {
+    if (at != 0)
+        with->free(at, bytes, with->userData, __FILE__, __LINE__);
+}
+
+/* The number of this thread, if it is thread 0 or an external one; else ENKI_NO_THREAD_NUM. */
+static inline uint32_t pl_enki_seat_of(enkiTaskScheduler *of, uintptr_t me) {
+    uint32_t number;
+    for (number = 0; number <= of->externals; number++) {
+        if (__atomic_load_n(&of->number_of[number], __ATOMIC_RELAXED) == me)
+            return number;
     }
-    return made;
+    return ENKI_NO_THREAD_NUM;
+}
+
+/* Gives this thread a free number of an external thread: this one, or any if it is 0. ENKI_NO_THREAD_NUM if none is
+ * free. */
+static inline uint32_t pl_enki_sit_down(enkiTaskScheduler *of, uintptr_t me, uint32_t wanted) {
+    uint32_t number;
+    for (number = 1; number <= of->externals; number++) {
+        uintptr_t vacant = 0;
+        if ((wanted == 0 || wanted == number) &&
+            __atomic_compare_exchange_n(&of->number_of[number], &vacant, me, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            return number;
+    }
+    return ENKI_NO_THREAD_NUM;
 }
 
 /* The number of the thread that runs a body, less than enkiGetNumTaskThreads. */
 static inline uint32_t pl_enki_number(enkiTaskScheduler *of, const pl_context *cx) {
-    uint32_t *place = &of->numbers[pl_context_worker(cx)];
-    uint32_t number = __atomic_load_n(place, __ATOMIC_RELAXED);
     uintptr_t me = pl_enki_this_thread();
+    uint32_t *place = &of->numbers[pl_context_worker(cx)];
+    uint32_t number = __atomic_load_n(place, __ATOMIC_RELAXED), seat;
+    if (me == of->number_of[0])
+        return 0;
+    if (number != 0 && __atomic_load_n(&of->number_of[number - 1], __ATOMIC_RELAXED) == me)
+        return number - 1;
+    seat = pl_enki_seat_of(of, me);
+    if (seat != ENKI_NO_THREAD_NUM)
+        return seat;
     if (number == 0) {
-        number = 1;
-        if (me != of->first_thread)
-            number += __atomic_fetch_add(&of->next_number, 1, __ATOMIC_RELAXED);
-        if (number > of->threads) {
-            fprintf(stderr,
-                    "paceline: enkiTS's interface: more than %u threads run tasks: count all that wait for tasks, beside "
-                    "the first and the workers, in numExternalTaskThreads\n",
-                    (unsigned)of->threads);
-            abort();
-        }
+        number = __atomic_fetch_add(&of->next_number, 1, __ATOMIC_RELAXED) + 1;
+        if (number > of->threads)
+            pl_enki_wrong("more threads run tasks than there are numbers: please report it");
         __atomic_store_n(place, number, __ATOMIC_RELAXED);
     }
-    if (__atomic_load_n(&of->number_of[number - 1], __ATOMIC_RELAXED) != me)
-        __atomic_store_n(&of->number_of[number - 1], me, __ATOMIC_RELAXED);
+    __atomic_store_n(&of->number_of[number - 1], me, __ATOMIC_RELAXED);
     return number - 1;
+}
+
+/* The number that this thread's tasks get; ENKI_NO_THREAD_NUM if it has none. Looks through all numbers. */
+static inline uint32_t enkiGetThreadNum(enkiTaskScheduler *of) {
+    uintptr_t me = pl_enki_this_thread();
+    uint32_t number;
+    for (number = 0; number < of->threads; number++) {
+        if (__atomic_load_n(&of->number_of[number], __ATOMIC_RELAXED) == me)
+            return number;
+    }
+    return ENKI_NO_THREAD_NUM;
 }
 
 static inline void pl_enki_begin(enkiCompletable *it, uint32_t thread);
 
-/* It will run: this, and what waits for it, is pending from now on. `has_event`: a wait cannot be for a job. */
-static inline void pl_enki_expect(enkiCompletable *it, int has_event) {
+/* It will run: this, and what waits for it, is pending from now on. `has_event`: a wait cannot be for a job. Whether
+ * it was not pending before. */
+static inline int pl_enki_expect(enkiCompletable *it, int has_event) {
     const enkiDependency *each;
     if (__atomic_exchange_n(&it->is_pending, 1, __ATOMIC_ACQ_REL) != 0)
-        return; /* Another one of those that it waits for was added before. */
+        return 0; /* Another one of those that it waits for was added before. */
     __atomic_fetch_add(&it->of->live, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&it->awaited, 0, __ATOMIC_RELAXED);
     it->has_event = has_event;
@@ -209,6 +352,18 @@ static inline void pl_enki_expect(enkiCompletable *it, int has_event) {
     }
     for (each = it->dependents; each != 0; each = each->next)
         pl_enki_expect(each->waits, 1);
+    return 1;
+}
+
+/* One task less is live. The scheduler may be gone then, unless a thread waits for that: it waits for the event. */
+static inline void pl_enki_one_less(enkiTaskScheduler *of) {
+    if (__atomic_sub_fetch(&of->live, 1, __ATOMIC_ACQ_REL) == PL_ENKI_AWAITED) {
+        pl_job event = __atomic_load_n(&of->nothing_left, __ATOMIC_ACQUIRE);
+        /* Too late: others were added and ended meanwhile. */
+        pl_status status = event != 0 ? pl_event_complete(of->jobs, event) : PL_OK;
+        if (status != PL_TOO_LATE)
+            pl_enki_must(status);
+    }
 }
 
 /* It is over. It may be gone as soon as the first of those that come after it begins. */
@@ -218,28 +373,39 @@ static inline void pl_enki_over(enkiCompletable *it, uint32_t thread) {
     enkiTaskScheduler *of = it->of;
     enkiCompletionFunction post = it->post;
     void *post_args = it->post_args;
+    const struct enkiCustomAllocator memory = of->config.customAllocator;
     const enkiDependency *each;
     size_t count = 0, at = 0;
     pl_job event = it->has_event ? it->awaited : 0;
-    for (each = it->dependents; each != 0; each = each->next)
-        count++;
-    if (count > AT_ONCE)
-        next = (enkiCompletable **)pl_enki_new(count * sizeof *next);
-    for (each = it->dependents; each != 0; each = each->next)
-        next[at++] = each->waits;
+    if (__atomic_load_n(&it->dependents, __ATOMIC_ACQUIRE) != 0) {
+        pl_enki_lock(of);
+        for (each = it->dependents; each != 0; each = each->next)
+            count++;
+        if (count > AT_ONCE)
+            next = (enkiCompletable **)pl_enki_new(&memory, count * sizeof *next);
+        for (each = it->dependents; each != 0; each = each->next)
+            next[at++] = each->waits;
+        pl_enki_unlock(of);
+    }
     __atomic_store_n(&it->is_pending, 0, __ATOMIC_RELEASE);
     if (event != 0)
         pl_enki_must(pl_event_complete(of->jobs, event));
     for (at = 0; at < count; at++) {
-        uint32_t needed = next[at]->needed;
+        uint32_t needed = __atomic_load_n(&next[at]->needed, __ATOMIC_RELAXED);
         if (__atomic_add_fetch(&next[at]->arrived, 1, __ATOMIC_ACQ_REL) == needed)
             pl_enki_begin(next[at], thread);
     }
     if (next != some)
-        free(next);
+        pl_enki_free(&memory, next, count * sizeof *next);
     if (post != 0)
         post(post_args, thread);
-    __atomic_fetch_sub(&of->live, 1, __ATOMIC_RELEASE);
+    pl_enki_one_less(of);
+}
+
+/* It has run, or the thread that has scheduled it is through with it: the last one of the two goes on. */
+static inline void pl_enki_leave(enkiCompletable *it, uint32_t thread) {
+    if (__atomic_sub_fetch(&it->left, 1, __ATOMIC_ACQ_REL) == 0)
+        pl_enki_over(it, thread);
 }
 
 static inline void pl_enki_part(pl_context *cx, size_t begin, size_t end, void *data) {
@@ -247,7 +413,7 @@ static inline void pl_enki_part(pl_context *cx, size_t begin, size_t end, void *
     uint32_t thread = pl_enki_number(it->of, cx), all = it->set_size, items = (uint32_t)(end - begin);
     it->run((uint32_t)begin, (uint32_t)end, thread, it->args);
     if (__atomic_add_fetch(&it->items_done, items, __ATOMIC_ACQ_REL) == all)
-        pl_enki_over(it, thread);
+        pl_enki_leave(it, thread);
 }
 
 static inline void pl_enki_whole(pl_context *cx, void *data) {
@@ -255,19 +421,39 @@ static inline void pl_enki_whole(pl_context *cx, void *data) {
     uint32_t thread = pl_enki_number(it->of, cx);
     if (it->kind == PL_ENKI_PINNED) {
         it->run_pinned(it->args);
-        it->of->pinned_over++; /* Of thread 0. */
+        it->of->seats[it->pinned_to].pinned_over++; /* That thread's, which is this one. */
     } else
         it->run(0, it->set_size, thread, it->args);
-    pl_enki_over(it, thread);
+    pl_enki_leave(it, thread);
 }
 
-/* All that it waits for is over. `thread` is the number of this thread, in a task. */
+/* The pin of the thread that it is for. */
+static inline pl_pin pl_enki_pin(const enkiCompletable *it) {
+    enkiTaskScheduler *of = it->of;
+    pl_pin pin = it->pinned_to <= of->externals ? __atomic_load_n(&of->seats[it->pinned_to].pin, __ATOMIC_ACQUIRE) : 0;
+    if (pin == 0)
+        pl_enki_wrong("a task is pinned to a thread that is neither thread 0 nor a registered external one");
+    return pin;
+}
+
+/* A task is ready for the thread with this number, which may wait for that, or the scheduler ends. */
+static inline void pl_enki_tell(enkiTaskScheduler *of, uint32_t number) {
+    pl_job event = __atomic_exchange_n(&of->seats[number].news, 0, __ATOMIC_SEQ_CST);
+    if (event != 0)
+        pl_enki_must(pl_event_complete(of->jobs, event));
+}
+
+/* All that it waits for is over. `thread` is the number of this thread. */
 static inline void pl_enki_begin(enkiCompletable *it, uint32_t thread) {
     enkiTaskScheduler *of = it->of;
     uint32_t parts = of->parallel * 4, grain = it->set_size / (parts > 0 ? parts : 1) + 1;
     pl_lane lane = it->priority > 1 ? PL_LANE_BACKGROUND : PL_LANE_NORMAL;
-    int has_event = it->has_event;
+    /* The scheduler may be gone when this one is over. */
+    pl_system *jobs = of->jobs;
+    int has_workers = of->parallel > 1;
     pl_job job = 0;
+    if (__atomic_load_n(&it->is_pending, __ATOMIC_ACQUIRE) == 0)
+        pl_enki_wrong("a task comes after itself: its dependencies are a circle");
     __atomic_store_n(&it->arrived, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&it->items_done, 0, __ATOMIC_RELAXED);
     grain = grain < it->min_range ? it->min_range : grain;
@@ -277,6 +463,7 @@ static inline void pl_enki_begin(enkiCompletable *it, uint32_t thread) {
         pl_enki_over(it, thread);
         return;
     }
+    __atomic_store_n(&it->left, 2, __ATOMIC_RELAXED);
     if (it->kind == PL_ENKI_SET && grain < it->set_size) {
         pl_loop_desc desc;
         memset(&desc, 0, sizeof desc);
@@ -297,19 +484,23 @@ static inline void pl_enki_begin(enkiCompletable *it, uint32_t thread) {
         desc.body = pl_enki_whole;
         desc.data = it;
         desc.lane = lane;
-        desc.pin = it->kind == PL_ENKI_PINNED ? of->pin : 0;
+        desc.pin = it->kind == PL_ENKI_PINNED ? pl_enki_pin(it) : 0;
         desc.group = of->group;
         pl_enki_must(pl_schedule(of->jobs, &desc, &job));
+        if (it->kind == PL_ENKI_PINNED)
+            pl_enki_tell(of, it->pinned_to);
     }
-    /* If it has an event, it may be gone already. */
-    if (!has_event)
+    if (!it->has_event)
         __atomic_store_n(&it->awaited, job, __ATOMIC_RELEASE);
-    pl_enki_must(pl_flush(of->jobs));
+    pl_enki_leave(it, thread);
+    if (has_workers) /* Else this would run it. */
+        pl_enki_must(pl_flush(jobs));
 }
 
 static inline void pl_enki_add(enkiCompletable *it) {
-    pl_enki_expect(it, it->dependents != 0);
-    pl_enki_begin(it, 0);
+    if (!pl_enki_expect(it, 0))
+        pl_enki_wrong("a task is added that is not complete: it was added before, or comes after one that was");
+    pl_enki_begin(it, enkiGetThreadNum(it->of));
 }
 
 static inline void pl_enki_init(enkiCompletable *it, enkiTaskScheduler *of, enum pl_enki_kind kind) {
@@ -318,36 +509,56 @@ static inline void pl_enki_init(enkiCompletable *it, enkiTaskScheduler *of, enum
     it->set_size = it->min_range = 1;
 }
 
+/* Under the lock: it comes after nothing any more. */
 static inline void pl_enki_cut(enkiDependency *edge) {
     enkiDependency **at;
     if (edge->before == 0)
         return;
-    for (at = &edge->before->dependents; *at != 0; at = &(*at)->next) {
-        if (*at == edge) {
-            *at = edge->next;
-            edge->waits->needed--;
-            break;
-        }
-    }
+    for (at = &edge->before->dependents; *at != edge; at = &(*at)->next)
+        ;
+    __atomic_store_n(at, edge->next, __ATOMIC_RELEASE);
+    for (at = &edge->waits->dependencies; *at != edge; at = &(*at)->next_awaited)
+        ;
+    *at = edge->next_awaited;
+    __atomic_fetch_sub(&edge->waits->needed, 1, __ATOMIC_RELAXED);
     edge->before = 0;
 }
 
 /* It is deleted: nothing comes after it any more, nor it after anything. */
 static inline void pl_enki_delete(enkiCompletable *it) {
+    enkiTaskScheduler *of;
     if (it == 0)
         return;
+    of = it->of;
+    pl_enki_lock(of);
     while (it->dependents != 0)
         pl_enki_cut(it->dependents);
-    pl_enki_cut(&it->own);
-    free(it);
+    while (it->dependencies != 0)
+        pl_enki_cut(it->dependencies);
+    pl_enki_unlock(of);
+    pl_enki_free(&of->config.customAllocator, it, sizeof *it);
 }
 
 /* ---- The scheduler ---- */
 
-static inline enkiTaskScheduler *enkiNewTaskScheduler(void) {
-    enkiTaskScheduler *made = (enkiTaskScheduler *)pl_enki_new(sizeof *made);
+static inline enkiTaskScheduler *enkiNewTaskSchedulerWithCustomAllocator(struct enkiCustomAllocator with) {
+    enkiTaskScheduler *made = (enkiTaskScheduler *)pl_enki_new(&with, sizeof *made);
+    made->made_by = made->config.customAllocator = with;
     made->config.numTaskThreadsToCreate = pl_enki_cpus() - 1;
+#ifdef _WIN32
+    InitializeSRWLock(&made->lock);
+#else
+    pthread_mutex_init(&made->lock, 0);
+#endif
     return made;
+}
+
+static inline enkiTaskScheduler *enkiNewTaskScheduler(void) {
+    struct enkiCustomAllocator usual;
+    usual.alloc = enkiDefaultAllocFunc;
+    usual.free = enkiDefaultFreeFunc;
+    usual.userData = 0;
+    return enkiNewTaskSchedulerWithCustomAllocator(usual);
 }
 
 /* One on a job system that the program has: call enkiInitTaskScheduler next. It is deleted before the job system is
@@ -362,20 +573,11 @@ static inline struct enkiTaskSchedulerConfig enkiGetTaskSchedulerConfig(enkiTask
     return of->config;
 }
 
-static inline uint32_t enkiGetNumTaskThreads(enkiTaskScheduler *of) { return of->threads; }
-
-/* The number that this thread's tasks get; ENKI_NO_THREAD_NUM if it has run none. Looks through all numbers. */
-static inline uint32_t enkiGetThreadNum(enkiTaskScheduler *of) {
-    uintptr_t me = pl_enki_this_thread();
-    uint32_t number;
-    if (of->threads > 0 && me == of->first_thread)
-        return 0;
-    for (number = 1; number < of->threads; number++) {
-        if (__atomic_load_n(&of->number_of[number], __ATOMIC_RELAXED) == me)
-            return number;
-    }
-    return ENKI_NO_THREAD_NUM;
+static inline struct enkiProfilerCallbacks *enkiGetProfilerCallbacks(enkiTaskScheduler *of) {
+    return &of->config.profilerCallbacks;
 }
+
+static inline uint32_t enkiGetNumTaskThreads(enkiTaskScheduler *of) { return of->threads; }
 
 /* For tasks that go on until the scheduler ends: they are to look, and return. */
 static inline int enkiGetIsShutdownRequested(enkiTaskScheduler *of) {
@@ -386,48 +588,95 @@ static inline int enkiGetIsWaitforAllCalled(enkiTaskScheduler *of) {
     return __atomic_load_n(&of->waits_for_all, __ATOMIC_ACQUIRE) != 0;
 }
 
+/* On a thread without pinned tasks it does nothing. */
 static inline void enkiRunPinnedTasks(enkiTaskScheduler *of) {
-    if (pl_enki_this_thread() == of->first_thread)
+    if (pl_enki_seat_of(of, pl_enki_this_thread()) != ENKI_NO_THREAD_NUM)
         pl_enki_must(pl_run_pinned_jobs(of->jobs, 0));
 }
 
-static inline void enkiWaitForAll(enkiTaskScheduler *of) {
-    __atomic_fetch_add(&of->waits_for_all, 1, __ATOMIC_RELEASE);
-    while (__atomic_load_n(&of->live, __ATOMIC_ACQUIRE) != 0) {
-        int32_t ran = 0;
-        enkiRunPinnedTasks(of);
-        pl_enki_must(pl_poll(of->jobs, &ran));
-        if (!ran) {
-            /* What is left runs on other threads: nobody completes this one, for a while. */
-            pl_job rest = 0;
-            pl_enki_must(pl_event_create(of->jobs, "enki", 1, &rest));
-            pl_group_wait_timeout(of->jobs, of->group, rest, 50000);
-            pl_enki_must(pl_event_complete(of->jobs, rest));
-        }
+/* Waits for a job or an event, and runs tasks meanwhile, if this thread has a number for that. */
+static inline void pl_enki_wait(enkiTaskScheduler *of, pl_job job) {
+    static const uint64_t HOUR = 3600ull * 1000000000ull;
+    uintptr_t me = pl_enki_this_thread();
+    uint32_t number = ENKI_NO_THREAD_NUM;
+    if (!of->owns_jobs || enkiGetThreadNum(of) != ENKI_NO_THREAD_NUM) {
+        pl_enki_must(pl_group_wait(of->jobs, of->group, job));
+        return;
     }
-    __atomic_fetch_sub(&of->waits_for_all, 1, __ATOMIC_RELEASE);
+    number = pl_enki_sit_down(of, me, 0);
+    if (number != ENKI_NO_THREAD_NUM) {
+        pl_enki_must(pl_group_wait(of->jobs, of->group, job));
+        __atomic_store_n(&of->number_of[number], 0, __ATOMIC_RELEASE);
+    } else if (of->parallel > 1) {
+        /* With a time limit a wait runs nothing here. */
+        pl_status status = pl_group_wait_timeout(of->jobs, of->group, job, HOUR);
+        if (status != PL_TIMEOUT)
+            pl_enki_must(status);
+    } else {
+        pl_enki_nap(); /* Only thread 0 runs tasks. */
+    }
 }
 
-/* Returns when thread 0, which is to be this one, has run pinned tasks since the last such call returned, or the
- * scheduler ends. */
-static inline void enkiWaitForNewPinnedTasks(enkiTaskScheduler *of) {
-    if (pl_enki_this_thread() != of->first_thread)
-        return;
+/* Not in a task: it is one of those that this waits for. */
+static inline void enkiWaitForAll(enkiTaskScheduler *of) {
+    pl_job event = 0;
+    int32_t is_over = 0;
     enkiRunPinnedTasks(of);
-    while (of->pinned_over == of->pinned_told && !enkiGetIsShutdownRequested(of)) {
-        pl_job rest = 0;
-        pl_enki_must(pl_event_create(of->jobs, "enki", 1, &rest));
-        pl_wait_timeout(of->jobs, rest, 1000000);
-        pl_enki_must(pl_event_complete(of->jobs, rest));
+    if ((__atomic_load_n(&of->live, __ATOMIC_ACQUIRE) & ~(uint32_t)PL_ENKI_AWAITED) == 0)
+        return;
+    pl_enki_lock(of);
+    if (of->nothing_left == 0) {
+        pl_enki_must(pl_event_create(of->jobs, "enki", 1, &event));
+        __atomic_store_n(&of->nothing_left, event, __ATOMIC_RELEASE);
+        if (__atomic_fetch_or(&of->live, PL_ENKI_AWAITED, __ATOMIC_ACQ_REL) == 0)
+            pl_enki_must(pl_event_complete(of->jobs, event));
+    }
+    event = of->nothing_left;
+    __atomic_fetch_add(&of->waits_for_all, 1, __ATOMIC_RELEASE);
+    pl_enki_unlock(of);
+    while (!is_over) {
+        pl_enki_wait(of, event);
+        pl_enki_must(pl_is_done(of->jobs, event, &is_over));
+    }
+    pl_enki_lock(of);
+    __atomic_fetch_sub(&of->waits_for_all, 1, __ATOMIC_RELEASE);
+    if (of->nothing_left == event) {
+        __atomic_store_n(&of->nothing_left, 0, __ATOMIC_RELEASE);
+        __atomic_fetch_and(&of->live, ~(uint32_t)PL_ENKI_AWAITED, __ATOMIC_ACQ_REL);
+    }
+    pl_enki_unlock(of);
+}
+
+/* Returns when this thread has run pinned tasks since the last such call returned, or the scheduler ends. It is for
+ * thread 0 and for registered external threads. */
+static inline void enkiWaitForNewPinnedTasks(enkiTaskScheduler *of) {
+    uint32_t number = pl_enki_seat_of(of, pl_enki_this_thread());
+    struct pl_enki_seat *seat;
+    if (number == ENKI_NO_THREAD_NUM)
+        return;
+    seat = &of->seats[number];
+    enkiRunPinnedTasks(of);
+    while (seat->pinned_over == seat->pinned_told && !enkiGetIsShutdownRequested(of)) {
+        pl_job event = 0;
+        pl_enki_must(pl_event_create(of->jobs, "enki", 1, &event));
+        __atomic_store_n(&seat->news, event, __ATOMIC_SEQ_CST);
+        enkiRunPinnedTasks(of);
+        if (seat->pinned_over != seat->pinned_told || __atomic_load_n(&of->is_ending, __ATOMIC_SEQ_CST) != 0)
+            pl_enki_tell(of, number);
+        pl_enki_must(pl_wait(of->jobs, event));
         enkiRunPinnedTasks(of);
     }
-    of->pinned_told = of->pinned_over;
+    seat->pinned_told = seat->pinned_over;
 }
 
 static inline void pl_enki_end(enkiTaskScheduler *of) {
+    const struct enkiCustomAllocator *memory = &of->config.customAllocator;
+    uint32_t number;
     if (of->threads == 0)
         return;
-    __atomic_store_n(&of->is_ending, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&of->is_ending, 1, __ATOMIC_SEQ_CST);
+    for (number = 0; number <= of->externals; number++)
+        pl_enki_tell(of, number);
     enkiWaitForAll(of);
     pl_unpin_thread(of->jobs);
     pl_enki_must(pl_group_destroy(of->jobs, of->group));
@@ -435,14 +684,18 @@ static inline void pl_enki_end(enkiTaskScheduler *of) {
         pl_enki_must(pl_system_destroy(of->jobs));
         of->jobs = 0;
     }
-    free(of->numbers);
-    free(of->number_of);
+    pl_enki_free(memory, of->numbers, of->slots * sizeof of->numbers[0]);
+    pl_enki_free(memory, of->number_of, of->threads * sizeof of->number_of[0]);
+    pl_enki_free(memory, of->seats, (of->externals + 1) * sizeof of->seats[0]);
     of->threads = 0;
 }
 
 static inline void enkiInitTaskSchedulerWithConfig(enkiTaskScheduler *of, struct enkiTaskSchedulerConfig config) {
-    size_t slots = 0, workers = 0;
+    const struct enkiCustomAllocator *memory = &of->config.customAllocator;
+    size_t workers = 0;
     pl_enki_end(of);
+    if (config.customAllocator.alloc == 0 || config.customAllocator.free == 0)
+        config.customAllocator = of->made_by;
     of->config = config;
     if (of->jobs == 0) {
         pl_system_desc desc;
@@ -450,23 +703,27 @@ static inline void enkiInitTaskSchedulerWithConfig(enkiTaskScheduler *of, struct
         desc.size = sizeof desc;
         desc.workers = config.numTaskThreadsToCreate;
         desc.no_workers = config.numTaskThreadsToCreate == 0;
+        desc.no_spares = 1; /* A wait runs any task, so others need no further thread. */
+        if (sizeof(void *) == 8)
+            desc.stack_bytes = (size_t)16 << 20; /* For tasks that wait inside of tasks; unused, it costs nothing. */
         pl_enki_must(pl_system_create(&desc, &of->jobs));
         of->owns_jobs = 1;
     }
     pl_enki_must(pl_workers(of->jobs, &workers));
-    pl_enki_must(pl_thread_slots(of->jobs, &slots));
+    pl_enki_must(pl_thread_slots(of->jobs, &of->slots));
     pl_enki_must(pl_group_create(of->jobs, "enki", &of->group));
-    pl_enki_must(pl_pin_thread(of->jobs, 0, &of->pin));
-    of->first_thread = pl_enki_this_thread();
-    of->numbers = (uint32_t *)pl_enki_new(slots * sizeof of->numbers[0]);
-    of->number_of = (uintptr_t *)pl_enki_new(slots * sizeof of->number_of[0]);
-    of->next_number = 1;
-    of->is_ending = 0;
+    of->externals = config.numExternalTaskThreads;
     of->parallel = (uint32_t)workers + 1;
     /* Where the program has other jobs, threads take the places of those that they block. */
-    of->threads = of->owns_jobs ? of->parallel + config.numExternalTaskThreads : (uint32_t)slots;
-    if (of->threads > slots)
-        of->threads = (uint32_t)slots;
+    of->threads = of->externals + 1 + (uint32_t)(of->owns_jobs ? workers : of->slots);
+    of->next_number = of->externals + 1;
+    of->numbers = (uint32_t *)pl_enki_new(memory, of->slots * sizeof of->numbers[0]);
+    of->number_of = (uintptr_t *)pl_enki_new(memory, of->threads * sizeof of->number_of[0]);
+    of->seats = (struct pl_enki_seat *)pl_enki_new(memory, (of->externals + 1) * sizeof of->seats[0]);
+    of->number_of[0] = pl_enki_this_thread();
+    of->registered = 0;
+    of->is_ending = 0;
+    pl_enki_must(pl_pin_thread(of->jobs, 0, &of->seats[0].pin));
 }
 
 static inline void enkiInitTaskScheduler(enkiTaskScheduler *of) {
@@ -482,24 +739,58 @@ static inline void enkiInitTaskSchedulerNumThreads(enkiTaskScheduler *of, uint32
 static inline void enkiWaitforAllAndShutdown(enkiTaskScheduler *of) { pl_enki_end(of); }
 
 static inline void enkiDeleteTaskScheduler(enkiTaskScheduler *of) {
+    struct enkiCustomAllocator memory = of->made_by;
     pl_enki_end(of);
-    free(of);
+#ifndef _WIN32
+    pthread_mutex_destroy(&of->lock);
+#endif
+    pl_enki_free(&memory, of, sizeof *of);
 }
 
-/* Threads need no registration; they count in numExternalTaskThreads if they wait, and so run tasks. */
-static inline int enkiRegisterExternalTaskThread(enkiTaskScheduler *of) {
-    __atomic_fetch_add(&of->externals, 1, __ATOMIC_RELAXED);
+/* Gives the calling thread this number, from 1 to numExternalTaskThreads. 0: another thread has it, or there is no such
+ * number. */
+static inline int enkiRegisterExternalTaskThreadNum(enkiTaskScheduler *of, uint32_t number) {
+    uintptr_t me = pl_enki_this_thread();
+    uint32_t each;
+    if (number == 0 || number > of->externals || pl_enki_sit_down(of, me, number) == ENKI_NO_THREAD_NUM)
+        return 0;
+    /* A number that it had without being registered. */
+    for (each = of->externals + 1; each < of->threads; each++) {
+        uintptr_t mine = me;
+        __atomic_compare_exchange_n(&of->number_of[each], &mine, 0, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    }
+    {
+        pl_pin pin = 0;
+        pl_enki_must(pl_pin_thread(of->jobs, 0, &pin));
+        __atomic_store_n(&of->seats[number].pin, pin, __ATOMIC_RELEASE);
+    }
+    __atomic_fetch_add(&of->registered, 1, __ATOMIC_RELAXED);
     return 1;
 }
-static inline int enkiRegisterExternalTaskThreadNum(enkiTaskScheduler *of, uint32_t number) {
-    (void)number;
-    return enkiRegisterExternalTaskThread(of);
+
+/* The same with any number that is free. */
+static inline int enkiRegisterExternalTaskThread(enkiTaskScheduler *of) {
+    uint32_t number;
+    for (number = 1; number <= of->externals; number++) {
+        if (enkiRegisterExternalTaskThreadNum(of, number))
+            return 1;
+    }
+    return 0;
 }
+
 static inline void enkiDeRegisterExternalTaskThread(enkiTaskScheduler *of) {
-    __atomic_fetch_sub(&of->externals, 1, __ATOMIC_RELAXED);
+    uint32_t number = pl_enki_seat_of(of, pl_enki_this_thread());
+    if (number == ENKI_NO_THREAD_NUM || number == 0)
+        return;
+    enkiRunPinnedTasks(of);
+    __atomic_store_n(&of->seats[number].pin, 0, __ATOMIC_RELEASE);
+    pl_unpin_thread(of->jobs);
+    __atomic_store_n(&of->number_of[number], 0, __ATOMIC_RELEASE);
+    __atomic_fetch_sub(&of->registered, 1, __ATOMIC_RELAXED);
 }
+
 static inline uint32_t enkiGetNumRegisteredExternalTaskThreads(enkiTaskScheduler *of) {
-    return __atomic_load_n(&of->externals, __ATOMIC_RELAXED);
+    return __atomic_load_n(&of->registered, __ATOMIC_RELAXED);
 }
 static inline uint32_t enkiGetNumFirstExternalTaskThread(void) { return 1; }
 
@@ -515,11 +806,22 @@ static inline void enkiWaitForCompletable(enkiTaskScheduler *of, enkiCompletable
         pl_enki_must(pl_poll(of->jobs, 0));
         return;
     }
+    if (enkiIsCompletableComplete(of, it))
+        return;
+    if (of->config.profilerCallbacks.waitForTaskCompleteStart != 0)
+        of->config.profilerCallbacks.waitForTaskCompleteStart(enkiGetThreadNum(of));
     while (!enkiIsCompletableComplete(of, it)) {
         pl_job awaited = __atomic_load_n(&it->awaited, __ATOMIC_ACQUIRE);
-        if (awaited != 0) /* Else another thread is about to set it. */
-            pl_enki_must(pl_group_wait(of->jobs, of->group, awaited));
+        int32_t is_done = 1;
+        if (awaited != 0)
+            pl_enki_must(pl_is_done(of->jobs, awaited, &is_done));
+        if (is_done)
+            pl_enki_nap(); /* The thread that adds it is about to set it, or to see that it has run. */
+        else
+            pl_enki_wait(of, awaited);
     }
+    if (of->config.profilerCallbacks.waitForTaskCompleteStop != 0)
+        of->config.profilerCallbacks.waitForTaskCompleteStop(enkiGetThreadNum(of));
 }
 
 static inline void enkiWaitForCompletablePriority(enkiTaskScheduler *of, enkiCompletable *it, int most) {
@@ -528,7 +830,7 @@ static inline void enkiWaitForCompletablePriority(enkiTaskScheduler *of, enkiCom
 }
 
 static inline enkiCompletable *enkiCreateCompletable(enkiTaskScheduler *of) {
-    enkiCompletable *made = (enkiCompletable *)pl_enki_new(sizeof *made);
+    enkiCompletable *made = (enkiCompletable *)pl_enki_new(&of->config.customAllocator, sizeof *made);
     pl_enki_init(made, of, PL_ENKI_NOTHING);
     return made;
 }
@@ -540,7 +842,7 @@ static inline void enkiDeleteCompletable(enkiTaskScheduler *of, enkiCompletable 
 /* ---- Sets of tasks ---- */
 
 static inline enkiTaskSet *enkiCreateTaskSet(enkiTaskScheduler *of, enkiTaskExecuteRange run) {
-    enkiTaskSet *made = (enkiTaskSet *)pl_enki_new(sizeof *made);
+    enkiTaskSet *made = (enkiTaskSet *)pl_enki_new(&of->config.customAllocator, sizeof *made);
     pl_enki_init(&made->is, of, PL_ENKI_SET);
     made->is.run = run;
     return made;
@@ -597,14 +899,10 @@ static inline void enkiWaitForTaskSetPriority(enkiTaskScheduler *of, enkiTaskSet
 
 static inline enkiPinnedTask *enkiCreatePinnedTask(enkiTaskScheduler *of, enkiPinnedTaskExecute run,
                                                    uint32_t thread) {
-    enkiPinnedTask *made = (enkiPinnedTask *)pl_enki_new(sizeof *made);
-    if (thread != 0) {
-        fprintf(stderr, "paceline: enkiTS's interface: a task pinned to thread %u: only thread 0 runs such\n",
-                (unsigned)thread);
-        abort();
-    }
+    enkiPinnedTask *made = (enkiPinnedTask *)pl_enki_new(&of->config.customAllocator, sizeof *made);
     pl_enki_init(&made->is, of, PL_ENKI_PINNED);
     made->is.run_pinned = run;
+    made->is.pinned_to = thread;
     return made;
 }
 static inline void enkiDeletePinnedTask(enkiTaskScheduler *of, enkiPinnedTask *task) {
@@ -646,31 +944,35 @@ static inline void enkiWaitForPinnedTaskPriority(enkiTaskScheduler *of, enkiPinn
 /* ---- What comes after what ---- */
 
 static inline enkiDependency *enkiCreateDependency(enkiTaskScheduler *of) {
-    (void)of;
-    return (enkiDependency *)pl_enki_new(sizeof(enkiDependency));
+    return (enkiDependency *)pl_enki_new(&of->config.customAllocator, sizeof(enkiDependency));
 }
 
 /* Not while one of the two is pending. */
 static inline void enkiSetDependency(enkiDependency *edge, enkiCompletable *before, enkiCompletable *waits) {
+    pl_enki_lock(before->of);
     pl_enki_cut(edge);
     edge->before = before;
     edge->waits = waits;
     edge->next = before->dependents;
-    before->dependents = edge;
-    waits->needed++;
+    edge->next_awaited = waits->dependencies;
+    __atomic_store_n(&before->dependents, edge, __ATOMIC_RELEASE);
+    waits->dependencies = edge;
+    __atomic_fetch_add(&waits->needed, 1, __ATOMIC_RELAXED);
+    pl_enki_unlock(before->of);
 }
 
 static inline void enkiDeleteDependency(enkiTaskScheduler *of, enkiDependency *edge) {
-    (void)of;
+    pl_enki_lock(of);
     pl_enki_cut(edge);
-    free(edge);
+    pl_enki_unlock(of);
+    pl_enki_free(&of->config.customAllocator, edge, sizeof *edge);
 }
 
 /* ---- What is called when something is over ---- */
 
 static inline enkiCompletionAction *enkiCreateCompletionAction(enkiTaskScheduler *of, enkiCompletionFunction pre,
                                                                enkiCompletionFunction post) {
-    enkiCompletionAction *made = (enkiCompletionAction *)pl_enki_new(sizeof *made);
+    enkiCompletionAction *made = (enkiCompletionAction *)pl_enki_new(&of->config.customAllocator, sizeof *made);
     pl_enki_init(&made->is, of, PL_ENKI_ACTION);
     made->is.pre = pre;
     made->is.post = post;
@@ -691,9 +993,11 @@ static inline void enkiSetParamsCompletionAction(enkiCompletionAction *action,
                                                  struct enkiParamsCompletionAction params) {
     action->is.args = params.pArgsPreComplete;
     action->is.post_args = params.pArgsPostComplete;
-    if (params.pDependency == 0)
+    if (params.pDependency == 0) {
+        pl_enki_lock(action->is.of);
         pl_enki_cut(&action->is.own);
-    else
+        pl_enki_unlock(action->is.of);
+    } else
         enkiSetDependency(&action->is.own, (enkiCompletable *)(uintptr_t)params.pDependency, &action->is);
 }
 static inline enkiCompletable *enkiGetCompletableFromCompletionAction(enkiCompletionAction *action) {

@@ -18,6 +18,13 @@ use crate::store::{CallSite, Ticket};
 use crate::work::context::Context;
 
 impl<P: Platform> Waiter<'_, '_, P> {
+    /// Whether the wait may run the jobs of a group.
+    #[inline]
+    pub(super) fn is_in_group(&self) -> bool {
+        self.cx
+            .own(|own| own.wait.group.depth == own.wait.awaited.len())
+    }
+
     /// Whether this is the group whose jobs the wait may run.
     #[inline]
     pub(super) fn is_group(&self, parent: Ticket) -> bool {

@@ -86,12 +86,13 @@ impl<P: Platform> Waiter<'_, '_, P> {
         self.cx.shared.wait_rule.is_anything() && self.cx.thread.kind != ThreadKind::Guest
     }
 
-    /// The same, before a job that may be needed or not: whether the wait is not over yet.
+    /// Whether the wait is over, if it may run jobs that it does not need. The next one may be such a job,
+    /// and would be run on top of it all the same.
     #[inline]
-    fn goes_on_with_others(&self) -> bool {
-        self.helps_with_anything() && {
+    fn is_through_with_others(&self) -> bool {
+        (self.helps_with_anything() || self.is_in_group()) && {
             self.cx.graph().flush_finished();
-            !self.is_over()
+            self.is_over()
         }
     }
 
@@ -138,7 +139,10 @@ impl<P: Platform> Waiter<'_, '_, P> {
             // A stale ticket may look wanted: starting it fails. A ticket that is not wanted is not started
             // even if it looks stale. A range that is just being opened looks like that.
             let child = slot.parent(slot.flags.load(Ordering::Relaxed)) == self.target;
-            let wanted = child || self.goes_on_with_others() || self.is_wanted(ticket);
+            if !child && self.is_through_with_others() {
+                return false;
+            }
+            let wanted = child || self.helps_with_anything() || self.is_wanted(ticket);
             if !wanted && self.is_startable(ticket) {
                 return false;
             }
