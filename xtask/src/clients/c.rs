@@ -105,6 +105,10 @@ pub(super) fn program(
     command.arg("-L").arg(our_library);
     command.args(["-lpaceline_c", "-lpthread", "-lm"]);
     command.arg(format!("-Wl,-rpath,{}", our_library.display()));
+    if cfg!(target_os = "linux") {
+        // Before the folders of the environment: cargo names one there in which an older library may be.
+        command.arg("-Wl,--disable-new-dtags");
+    }
     process::done(command, SILENCE, of.name)?;
     Ok(program)
 }
