@@ -58,6 +58,9 @@ const DOC_FLAGS: &str = "-D warnings -D rustdoc::broken_intra_doc_links";
 /// Miri lets the tests see the real clock. One thread schedule.
 const MIRI_FLAGS: &str = "-Zmiri-disable-isolation";
 
+/// Many tests panic on purpose, and to find the names for a backtrace takes an interpreter ten seconds.
+const WITHOUT_BACKTRACES: (&str, &str) = ("RUST_BACKTRACE", "0");
+
 /// Crates whose unit tests Miri interprets.
 pub(crate) const INTERPRETED: &[&str] = &["event", "platform", "paceline"];
 
@@ -397,11 +400,11 @@ pub(crate) const STAGES: &[Stage] = &[
         steps: &[
             Step::Run {
                 line: MIRI,
-                env: &[("MIRIFLAGS", MIRI_FLAGS)],
+                env: &[("MIRIFLAGS", MIRI_FLAGS), WITHOUT_BACKTRACES],
             },
             Step::Run {
                 line: MIRI_SEEDS,
-                env: &[("MIRIFLAGS", SEEDS_FEW)],
+                env: &[("MIRIFLAGS", SEEDS_FEW), WITHOUT_BACKTRACES],
             },
         ],
     },
@@ -442,7 +445,7 @@ pub(crate) const STAGES: &[Stage] = &[
         beside: false,
         steps: &[Step::Run {
             line: MIRI_SEEDS,
-            env: &[("MIRIFLAGS", SEEDS_MANY)],
+            env: &[("MIRIFLAGS", SEEDS_MANY), WITHOUT_BACKTRACES],
         }],
     },
     Stage {
