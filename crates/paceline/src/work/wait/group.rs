@@ -21,17 +21,13 @@ impl<P: Platform> Waiter<'_, '_, P> {
     /// Whether the wait may run the jobs of a group.
     #[inline]
     pub(super) fn is_in_group(&self) -> bool {
-        self.cx
-            .own(|own| own.wait.group.depth == own.wait.awaited.len())
+        !self.cx.own(|own| own.wait.innermost_group()).is_none()
     }
 
     /// Whether this is the group whose jobs the wait may run.
     #[inline]
     pub(super) fn is_group(&self, parent: Ticket) -> bool {
-        self.cx.own(|own| {
-            let here = own.wait.group;
-            here.group == parent && here.depth == own.wait.awaited.len()
-        })
+        self.cx.own(|own| own.wait.innermost_group()) == parent
     }
 }
 
@@ -39,15 +35,15 @@ impl<P: Platform> Context<'_, P> {
     /// Whether the innermost wait may run this job because of its group.
     pub(crate) fn waits_in_group_of(&self, job: Ticket) -> bool {
         const NESTING_MAX: usize = 256;
-        let (here, depth) = self.own(|own| (own.wait.group, own.wait.awaited.len()));
-        if here.group.is_none() || here.depth != depth {
+        let group = self.own(|own| own.wait.innermost_group());
+        if group.is_none() {
             return false;
         }
         let parents = std::iter::successors(Some(job), |&job| self.graph().parent_of(job));
         parents
             .skip(1)
             .take(NESTING_MAX)
-            .any(|parent| parent == here.group)
+            .any(|parent| parent == group)
     }
 
     /// As [`wait_at`](Context::wait_at). Meanwhile this thread may run the jobs of the group, too.

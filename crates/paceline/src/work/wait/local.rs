@@ -48,6 +48,16 @@ impl WaitLocal {
             habit: SpinHabit::default(),
         }
     }
+
+    /// The group whose jobs the innermost wait may run; [`Ticket::NONE`] if there is none.
+    #[inline]
+    pub(super) fn innermost_group(&self) -> Ticket {
+        if self.group.depth == self.awaited.len() {
+            self.group.group
+        } else {
+            Ticket::NONE
+        }
+    }
 }
 
 /// A wait that may run the jobs of a group.

@@ -56,10 +56,10 @@ impl<P: Platform> Context<'_, P> {
     #[inline(never)]
     fn check_reserve(&self) {
         let shared = self.shared;
-        if shared.workers.active() == 0
-            || shared.are_stuck(self, true)
-            || shared.workers.is_stuck() && !self.has_reserve()
-        {
+        let is_last = shared.workers.active() == 0 || shared.are_stuck(self, true);
+        // A wait that began further down could not go on if all others came to rest.
+        let is_deep = shared.workers.is_stuck() && !self.has_reserve();
+        if is_last || is_deep {
             no_stack_left();
         }
     }
