@@ -36,7 +36,7 @@
 typedef SRWLOCK pl_enki_mutex;
 #else
 #include <pthread.h>
-#include <time.h>
+#include <sys/select.h>
 #include <unistd.h>
 typedef pthread_mutex_t pl_enki_mutex;
 #endif
@@ -218,10 +218,10 @@ static inline void pl_enki_nap(void) {
 #ifdef _WIN32
     Sleep(1);
 #else
-    struct timespec time;
+    struct timeval time; /* Strict C has no nanosleep(). */
     time.tv_sec = 0;
-    time.tv_nsec = 50000;
-    nanosleep(&time, 0);
+    time.tv_usec = 50;
+    select(0, 0, 0, 0, &time);
 #endif
 }
 

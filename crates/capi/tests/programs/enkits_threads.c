@@ -3,6 +3,7 @@
 #include <TaskScheduler_c.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <time.h>
 
 enum { RUNS = 1000, LEVELS = 14 };
 
