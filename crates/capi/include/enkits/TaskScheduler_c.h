@@ -9,7 +9,7 @@
  * Threads have numbers as there: 0 is the thread that has called enkiInitTaskScheduler..., then come the external ones,
  * then the workers, all less than enkiGetNumTaskThreads(). An external thread has its number from when it registers
  * until it says that it ends. One that is not registered may add tasks and wait: it has a free number of an external
- * thread while it waits, and runs none if there is no free one.
+ * thread while it waits, and runs none if there is no free one. External threads take leave before the scheduler ends.
  *
  * What is different:
  * - Priorities 0 and 1 are the normal lane, greater ones the background. The priority of a wait is not looked at.
@@ -281,7 +281,7 @@ static inline void pl_enki_free(const struct enkiCustomAllocator *with, void *at
 /* The number of this thread, if it is thread 0 or an external one; else ENKI_NO_THREAD_NUM. */
 static inline uint32_t pl_enki_seat_of(enkiTaskScheduler *of, uintptr_t me) {
     uint32_t number;
-    for (number = 0; number <= of->externals; number++) {
+    for (number = 0; number <= of->externals && number < of->threads; number++) {
         if (__atomic_load_n(&of->number_of[number], __ATOMIC_RELAXED) == me)
             return number;
     }
@@ -594,19 +594,27 @@ static inline void enkiRunPinnedTasks(enkiTaskScheduler *of) {
         pl_enki_must(pl_run_pinned_jobs(of->jobs, 0));
 }
 
-/* Waits for a job or an event, and runs tasks meanwhile, if this thread has a number for that. */
+/* Whether this thread may run tasks. `*lent` is a number that it has for that, until pl_enki_stand_up; or 0. */
+static inline int pl_enki_may_run(enkiTaskScheduler *of, uint32_t *lent) {
+    *lent = 0;
+    if (!of->owns_jobs || enkiGetThreadNum(of) != ENKI_NO_THREAD_NUM)
+        return 1;
+    *lent = pl_enki_sit_down(of, pl_enki_this_thread(), 0);
+    return *lent != ENKI_NO_THREAD_NUM;
+}
+
+static inline void pl_enki_stand_up(enkiTaskScheduler *of, uint32_t lent) {
+    if (lent != 0)
+        __atomic_store_n(&of->number_of[lent], 0, __ATOMIC_RELEASE);
+}
+
+/* Waits for a job or an event, and runs tasks meanwhile, if this thread may. Else it may return early. */
 static inline void pl_enki_wait(enkiTaskScheduler *of, pl_job job) {
     static const uint64_t HOUR = 3600ull * 1000000000ull;
-    uintptr_t me = pl_enki_this_thread();
-    uint32_t number = ENKI_NO_THREAD_NUM;
-    if (!of->owns_jobs || enkiGetThreadNum(of) != ENKI_NO_THREAD_NUM) {
+    uint32_t lent;
+    if (pl_enki_may_run(of, &lent)) {
         pl_enki_must(pl_group_wait(of->jobs, of->group, job));
-        return;
-    }
-    number = pl_enki_sit_down(of, me, 0);
-    if (number != ENKI_NO_THREAD_NUM) {
-        pl_enki_must(pl_group_wait(of->jobs, of->group, job));
-        __atomic_store_n(&of->number_of[number], 0, __ATOMIC_RELEASE);
+        pl_enki_stand_up(of, lent);
     } else if (of->parallel > 1) {
         /* With a time limit a wait runs nothing here. */
         pl_status status = pl_group_wait_timeout(of->jobs, of->group, job, HOUR);
@@ -619,32 +627,34 @@ static inline void pl_enki_wait(enkiTaskScheduler *of, pl_job job) {
 
 /* Not in a task: it is one of those that this waits for. */
 static inline void enkiWaitForAll(enkiTaskScheduler *of) {
-    pl_job event = 0;
-    int32_t is_over = 0;
     enkiRunPinnedTasks(of);
-    if ((__atomic_load_n(&of->live, __ATOMIC_ACQUIRE) & ~(uint32_t)PL_ENKI_AWAITED) == 0)
-        return;
-    pl_enki_lock(of);
-    if (of->nothing_left == 0) {
-        pl_enki_must(pl_event_create(of->jobs, "enki", 1, &event));
-        __atomic_store_n(&of->nothing_left, event, __ATOMIC_RELEASE);
-        if (__atomic_fetch_or(&of->live, PL_ENKI_AWAITED, __ATOMIC_ACQ_REL) == 0)
-            pl_enki_must(pl_event_complete(of->jobs, event));
+    while ((__atomic_load_n(&of->live, __ATOMIC_ACQUIRE) & ~(uint32_t)PL_ENKI_AWAITED) != 0) {
+        pl_job event;
+        int32_t is_over = 1;
+        pl_enki_lock(of);
+        event = of->nothing_left;
+        if (event != 0)
+            pl_enki_must(pl_is_done(of->jobs, event, &is_over));
+        if (is_over) { /* There is none, or it was for those before. */
+            pl_enki_must(pl_event_create(of->jobs, "enki", 1, &event));
+            __atomic_store_n(&of->nothing_left, event, __ATOMIC_RELEASE);
+            if ((__atomic_fetch_or(&of->live, PL_ENKI_AWAITED, __ATOMIC_ACQ_REL) & ~(uint32_t)PL_ENKI_AWAITED) == 0)
+                pl_enki_must(pl_event_complete(of->jobs, event));
+        }
+        __atomic_fetch_add(&of->waits_for_all, 1, __ATOMIC_RELEASE);
+        pl_enki_unlock(of);
+        for (is_over = 0; !is_over;) {
+            pl_enki_wait(of, event);
+            pl_enki_must(pl_is_done(of->jobs, event, &is_over));
+        }
+        pl_enki_lock(of);
+        __atomic_fetch_sub(&of->waits_for_all, 1, __ATOMIC_RELEASE);
+        if (of->nothing_left == event) {
+            __atomic_store_n(&of->nothing_left, 0, __ATOMIC_RELEASE);
+            __atomic_fetch_and(&of->live, ~(uint32_t)PL_ENKI_AWAITED, __ATOMIC_ACQ_REL);
+        }
+        pl_enki_unlock(of);
     }
-    event = of->nothing_left;
-    __atomic_fetch_add(&of->waits_for_all, 1, __ATOMIC_RELEASE);
-    pl_enki_unlock(of);
-    while (!is_over) {
-        pl_enki_wait(of, event);
-        pl_enki_must(pl_is_done(of->jobs, event, &is_over));
-    }
-    pl_enki_lock(of);
-    __atomic_fetch_sub(&of->waits_for_all, 1, __ATOMIC_RELEASE);
-    if (of->nothing_left == event) {
-        __atomic_store_n(&of->nothing_left, 0, __ATOMIC_RELEASE);
-        __atomic_fetch_and(&of->live, ~(uint32_t)PL_ENKI_AWAITED, __ATOMIC_ACQ_REL);
-    }
-    pl_enki_unlock(of);
 }
 
 /* Returns when this thread has run pinned tasks since the last such call returned, or the scheduler ends. It is for
@@ -687,7 +697,7 @@ static inline void pl_enki_end(enkiTaskScheduler *of) {
     pl_enki_free(memory, of->numbers, of->slots * sizeof of->numbers[0]);
     pl_enki_free(memory, of->number_of, of->threads * sizeof of->number_of[0]);
     pl_enki_free(memory, of->seats, (of->externals + 1) * sizeof of->seats[0]);
-    of->threads = 0;
+    of->threads = of->externals = 0;
 }
 
 static inline void enkiInitTaskSchedulerWithConfig(enkiTaskScheduler *of, struct enkiTaskSchedulerConfig config) {
@@ -803,7 +813,11 @@ static inline int enkiIsCompletableComplete(enkiTaskScheduler *of, enkiCompletab
 
 static inline void enkiWaitForCompletable(enkiTaskScheduler *of, enkiCompletable *it) {
     if (it == 0) { /* Runs what is there. */
-        pl_enki_must(pl_poll(of->jobs, 0));
+        uint32_t lent;
+        if (pl_enki_may_run(of, &lent)) {
+            pl_enki_must(pl_poll(of->jobs, 0));
+            pl_enki_stand_up(of, lent);
+        }
         return;
     }
     if (enkiIsCompletableComplete(of, it))

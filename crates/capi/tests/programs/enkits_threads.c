@@ -200,6 +200,12 @@ static void *visitor(void *args) {
     (void)args;
     for (int run = 0; run < RUNS; run++) {
         enkiAddTaskSetArgs(scheduler, set, NULL, 64);
+        enkiWaitForTaskSet(scheduler, NULL); /* Runs something, if it may. */
+        if (run % 100 == 0) {
+            enkiWaitForAll(scheduler);
+            if (!enkiIsTaskSetComplete(scheduler, set))
+                __atomic_fetch_add(&wrong, 1, __ATOMIC_RELAXED);
+        }
         enkiWaitForTaskSet(scheduler, set);
     }
     enkiDeleteTaskSet(scheduler, set);
@@ -314,6 +320,8 @@ int main(void) {
             externals();
             printf("rests: %s, %s\n", all < 200 ? "few" : "many", pinned < 200 ? "few" : "many");
         }
+        enkiWaitforAllAndShutdown(scheduler);
+        enkiWaitForAll(scheduler); /* There is nothing to wait for. */
         enkiDeleteTaskScheduler(scheduler);
     }
     printf("left: %u, %s\n", allocations, waits > 0 ? "waits were told" : "no waits were told");
