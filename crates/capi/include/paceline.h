@@ -608,9 +608,10 @@ pl_status pl_thread_slots(pl_system *system, size_t *out);
 
 /**
  * How many threads can compute at the same time, as far as this process may use the machine: CPUs, masks and
- * quotas. A look at the machine; allocates.
+ * quotas. Of a job system it is what its last look at the machine found. With a null `system` it is a look
+ * now, with some file accesses. Allocates.
  *
- * Requires: `system` was made by pl_system_create. `out` may be written to.
+ * Requires: `system` is null or was made by pl_system_create. `out` may be written to.
  */
 pl_status pl_parallelism(pl_system *system,
                          size_t *out);
@@ -1069,7 +1070,7 @@ const char *pl_last_error_at(const char *file,
  * The name of a status, such as "PL_OK"; "unknown status" for a number that is none. It is valid for ever.
  * Free.
  */
-const char *pl_status_name(int32_t status);
+const char *pl_status_name(uint32_t status);
 
 /**
  * Makes a job system and its workers, and puts it into `*out`: null if it is refused. With a null `desc` all

@@ -2,6 +2,8 @@
 
 use std::ffi::{CStr, c_char};
 
+use paceline::platform::{Machine, Os, Platform};
+
 use crate::described::{must_be, put, put_text, text};
 use crate::names::name_of;
 use crate::status::{Answer, Refusal, call, pl_status, told};
@@ -47,19 +49,22 @@ pub unsafe extern "C" fn pl_thread_slots(system: *mut pl_system, out: *mut usize
 }
 
 /// How many threads can compute at the same time, as far as this process may use the machine: CPUs, masks and
-/// quotas. A look at the machine; allocates.
+/// quotas. Of a job system it is what its last look at the machine found. With a null `system` it is a look
+/// now, with some file accesses. Allocates.
 ///
 /// # Safety
-/// `system` was made by pl_system_create. `out` may be written to.
+/// `system` is null or was made by pl_system_create. `out` may be written to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pl_parallelism(system: *mut pl_system, out: *mut usize) -> pl_status {
     call(|| {
         must_be(out, "out")?;
-        // SAFETY: the caller's promise.
-        let parallelism = unsafe { named(system) }?
-            .js()?
-            .limits()
-            .effective_parallelism();
+        let parallelism = if system.is_null() {
+            Os.machine().parallelism()
+        } else {
+            // SAFETY: the caller's promise.
+            let system = unsafe { named(system) }?;
+            system.js()?.limits().effective_parallelism()
+        };
         // SAFETY: the caller's promise.
         unsafe { put(out, parallelism) };
         Ok(pl_status::PL_OK)
@@ -199,4 +204,30 @@ pub unsafe extern "C" fn pl_counter(
         system.js()?.counter(name.as_str(), value);
         Ok(pl_status::PL_OK)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr::{null, null_mut};
+
+    use super::*;
+    use crate::system::{pl_system_create, pl_system_destroy};
+
+    /// Goal: a program can ask how many threads are worth having before it makes a job system. Method: the
+    /// answer without one and that of one; no place for it.
+    #[test]
+    fn parallelism_needs_no_job_system() {
+        let (mut before, mut of, mut system) = (0, 0, null_mut());
+        // SAFETY: places on this stack, and a job system that was just made.
+        unsafe {
+            assert_eq!(pl_parallelism(null_mut(), &mut before), pl_status::PL_OK);
+            assert_eq!(pl_system_create(null(), &mut system), pl_status::PL_OK);
+            assert_eq!(pl_parallelism(system, &mut of), pl_status::PL_OK);
+            assert_eq!(pl_system_destroy(system), pl_status::PL_OK);
+            let nowhere = pl_parallelism(null_mut(), null_mut());
+            assert_eq!(nowhere, pl_status::PL_INVALID);
+        }
+        assert!(before > 0);
+        assert_eq!(before, of);
+    }
 }

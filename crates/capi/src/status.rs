@@ -93,7 +93,15 @@ impl From<ScheduleError> for Refusal {
             ScheduleError::ShutDown => PL_DESTROYED,
             _ => PL_INVALID,
         };
-        Refusal::new(status, told(&error))
+        let text = match &error {
+            ScheduleError::NoSuchThread => {
+                "the thread that the job is pinned to has called pl_unpin_thread or ended, or is of another \
+                 job system"
+                    .to_owned()
+            }
+            _ => told(&error),
+        };
+        Refusal::new(status, text)
     }
 }
 
@@ -147,7 +155,16 @@ impl From<GraphError> for Refusal {
             GraphError::Foreign { .. } => PL_UNKNOWN,
             _ => PL_INVALID,
         };
-        Refusal::new(status, told(&error))
+        let text = told(&error);
+        // The job's id is a word of Rust.
+        let without_id = match &error {
+            GraphError::TooLate { id, label: None } | GraphError::NoEvent { id } => {
+                text.strip_prefix(&format!("{id:?}"))
+            }
+            _ => None,
+        };
+        let text = without_id.map_or(text.clone(), |rest| format!("the job{rest}"));
+        Refusal::new(status, text)
     }
 }
 
@@ -309,7 +326,7 @@ pub unsafe extern "C" fn pl_last_error_at(file: *const c_char, line: u32) -> *co
 /// The name of a status, such as "PL_OK"; "unknown status" for a number that is none. It is valid for ever.
 /// Free.
 #[unsafe(no_mangle)]
-pub extern "C" fn pl_status_name(status: i32) -> *const c_char {
+pub extern "C" fn pl_status_name(status: u32) -> *const c_char {
     let name = match status {
         0 => c"PL_OK",
         1 => c"PL_TIMEOUT",
@@ -371,18 +388,37 @@ mod tests {
         assert_eq!(without_own_places(&text), told);
     }
 
+    /// Goal: texts have no words of Rust. Method: errors whose texts for Rust have some.
+    #[test]
+    fn texts_are_for_programs_in_c() {
+        let js = paceline::Builder::new().workers(0).build().unwrap();
+        let (over, gate) = (js.schedule(|_| ()), js.event("gate"));
+        let other = js.job("other").after(&gate).schedule(|_| ());
+        js.wait(over);
+        let late = Refusal::from(js.add_dependency(over, other).unwrap_err());
+        let start = "the job is already over; ";
+        assert!(late.text().starts_with(start), "{late:?}");
+        let body = Refusal::from(js.add_completer(other, over).unwrap_err());
+        assert_eq!(
+            body.text(),
+            "the job is no event or latch, so no job completes it"
+        );
+        let pinned = Refusal::from(ScheduleError::NoSuchThread);
+        assert!(pinned.text().contains("pl_unpin_thread"), "{pinned:?}");
+    }
+
     /// Goal: each status has its name. Method: those that there are, as Rust writes them, and one past them.
     #[test]
     fn statuses_have_names() {
-        let name = |status: i32| {
+        let name = |status: u32| {
             // SAFETY: a literal.
             let name = unsafe { std::ffi::CStr::from_ptr(pl_status_name(status)) };
             name.to_str().unwrap()
         };
-        assert_eq!(name(PL_OK as i32), format!("{PL_OK:?}"));
-        assert_eq!(name(PL_CYCLE as i32), format!("{PL_CYCLE:?}"));
-        assert_eq!(name(PL_INTERNAL as i32), format!("{PL_INTERNAL:?}"));
-        assert_eq!(name(PL_BUSY as i32), format!("{PL_BUSY:?}"));
-        assert_eq!(name(PL_BUSY as i32 + 1), "unknown status");
+        assert_eq!(name(PL_OK as u32), format!("{PL_OK:?}"));
+        assert_eq!(name(PL_CYCLE as u32), format!("{PL_CYCLE:?}"));
+        assert_eq!(name(PL_INTERNAL as u32), format!("{PL_INTERNAL:?}"));
+        assert_eq!(name(PL_BUSY as u32), format!("{PL_BUSY:?}"));
+        assert_eq!(name(PL_BUSY as u32 + 1), "unknown status");
     }
 }

@@ -159,6 +159,26 @@ fn threads_of_enkits_have_their_numbers() {
     assert!(out.status.success() && out.stderr.is_empty(), "{out:?}");
 }
 
+/// Goal: the interface of enkiTS has no errors, so a mistake ends the program with a line that says what it
+/// was. Method: a program that makes each in a process of its own.
+#[test]
+fn mistakes_with_enkits_are_told() {
+    let file = crate_folder().join("tests/programs/enkits_wrong.c");
+    let out = output_of(&file);
+    let printed = String::from_utf8_lossy(&out.stdout);
+    let lines = [
+        "enkiCreateTaskSet() got no function",
+        "enkiCreatePinnedTask() got no function",
+        "a task is added that is not complete: it was added before, or comes after one that was",
+        "a task comes after itself: its dependencies are a circle",
+        "a task is pinned to a thread that is neither thread 0 nor a registered external one",
+    ];
+    let whole: String = lines
+        .map(|line| format!("paceline: enkiTS's interface: {line}\n"))
+        .concat();
+    assert_eq!(printed, whole, "{out:?}");
+}
+
 /// Goal: each function has an example. Method: the names that the header declares, in the examples' texts.
 #[test]
 fn each_function_has_an_example() {

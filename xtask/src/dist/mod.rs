@@ -4,6 +4,7 @@
 //! examples. It can be unpacked anywhere, so the files name each other by paths relative to themselves.
 
 mod own_symbols;
+mod texts;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use std::time::Duration;
 use clap::Args;
 
 use own_symbols::Binutils;
+use texts::compatible;
 
 use crate::context::{Context, host};
 use crate::process;
@@ -30,9 +32,6 @@ const BUILD_SILENCE: Duration = Duration::from_secs(8 * 60);
 const RUN_SILENCE: Duration = Duration::from_secs(30);
 
 const STATIC_LIBRARY: &str = "libpaceline.a";
-
-/// What a program that is linked statically needs of the system.
-const SYSTEM_LIBRARIES: &str = "-lpthread -ldl -lm";
 
 /// The options of `cargo xtask dist`.
 #[derive(Args)]
@@ -149,7 +148,7 @@ impl Archive {
             fs::remove_dir_all(&folder).map_err(|error| at(&folder, error))?;
         }
         libraries(context, built, &version, &folder.join("lib"))?;
-        texts(context, &version, &folder)?;
+        texts::write_all(context, &version, &folder)?;
         let file = above.join(format!("{name}.tar.gz"));
         let mut pack = context.command("tar");
         pack.arg("-C").arg(&above).arg("-czf").arg(&file).arg(&name);
@@ -178,13 +177,14 @@ impl Archive {
             prints(context, &program, &there, &expected)?;
         }
         with_cmake(context, &place, &there)?;
+        as_the_readme_says(context, &there)?;
         let size = fs::metadata(&self.file).map_err(|error| at(&self.file, error))?;
         let kilobytes = size.len() / 1000;
         let folder = self.folder.join("lib/libpaceline.so");
         let shared = fs::metadata(&folder).map_err(|error| at(&folder, error))?;
         Ok(format!(
-            "{} ({kilobytes} kB, its shared library {} kB): programs by pkg-config, shared and static, \
-             and by CMake run",
+            "{} ({kilobytes} kB, its shared library {} kB): programs by pkg-config, shared and static, by \
+             CMake, and as its README says, run",
             self.name,
             shared.len() / 1000
         ))
@@ -197,16 +197,6 @@ fn version(context: &Context) -> Result<String, String> {
     let package = packages.iter().find(|package| *package.name == PACKAGE);
     let package = package.ok_or_else(|| format!("there is no crate {PACKAGE}"))?;
     Ok(package.version.to_string())
-}
-
-/// The part of a version within which programs need not be linked anew: before 1.0 the first two numbers.
-fn compatible(version: &str) -> String {
-    let mut numbers = version.split('.');
-    match (numbers.next(), numbers.next()) {
-        (Some("0"), Some(minor)) => format!("0.{minor}"),
-        (Some(major), _) => major.to_owned(),
-        (None, _) => version.to_owned(),
-    }
 }
 
 /// Builds both libraries, under the names that linkers look for.
@@ -230,119 +220,6 @@ fn libraries(context: &Context, built: &Built, version: &str, to: &Path) -> Resu
     let mut link = context.command("ln");
     link.arg("-s").arg(&soname).arg(to.join("libpaceline.so"));
     process::done(link, RUN_SILENCE, "ln").map(drop)
-}
-
-/// Writes all that is text: headers, examples, guides, licences, what build systems ask for.
-fn texts(context: &Context, version: &str, folder: &Path) -> Result<(), String> {
-    let from = context.root.join(CRATE);
-    copy_all(
-        &from.join("include"),
-        &folder.join("include"),
-        &["h", "hpp"],
-    )?;
-    let enkits = "include/enkits";
-    copy_all(&from.join(enkits), &folder.join(enkits), &["h"])?;
-    let examples = folder.join("share/paceline/examples");
-    copy_all(&from.join("examples"), &examples, &["h", "c", "cpp", "out"])?;
-    let guides = folder.join("share/doc/paceline");
-    fs::create_dir_all(&guides).map_err(|error| at(&guides, error))?;
-    for text in [
-        "docs/guide/c.md",
-        "LICENSE-MIT",
-        "LICENSE-APACHE",
-        "CHANGELOG.md",
-    ] {
-        let from = context.root.join(text);
-        let name = from.file_name().unwrap_or_default();
-        let to = guides.join(name);
-        let text = fs::read_to_string(&from).map_err(|error| at(&from, error))?;
-        fs::write(&to, in_archive(&text)).map_err(|error| at(&to, error))?;
-    }
-    let compatible = compatible(version);
-    let write = |path: &str, text: String| {
-        let path = folder.join(path);
-        let above = path.parent().unwrap_or(folder);
-        fs::create_dir_all(above).map_err(|error| at(above, error))?;
-        fs::write(&path, text).map_err(|error| at(&path, error))
-    };
-    write("lib/pkgconfig/paceline.pc", pkg_config_file(version))?;
-    write(
-        "lib/cmake/paceline/paceline-config.cmake",
-        cmake_file(&compatible),
-    )?;
-    write(
-        "lib/cmake/paceline/paceline-config-version.cmake",
-        cmake_version_file(version, &compatible),
-    )
-}
-
-/// A guide, with the examples where they are in the archive.
-fn in_archive(text: &str) -> String {
-    text.replace(
-        "](../../crates/capi/examples/",
-        "](../../paceline/examples/",
-    )
-}
-
-fn pkg_config_file(version: &str) -> String {
-    format!(
-        "prefix=${{pcfiledir}}/../..\n\
-         Name: paceline\n\
-         Description: a job system for programs with deadlines\n\
-         Version: {version}\n\
-         Cflags: -I${{prefix}}/include\n\
-         Libs: -L${{prefix}}/lib -lpaceline\n\
-         Libs.private: {SYSTEM_LIBRARIES}\n"
-    )
-}
-
-fn cmake_file(compatible: &str) -> String {
-    format!(
-        "get_filename_component(paceline_folder \"${{CMAKE_CURRENT_LIST_DIR}}/../../..\" ABSOLUTE)\n\
-         find_package(Threads REQUIRED)\n\
-         if(NOT TARGET paceline::paceline)\n\
-         \x20 add_library(paceline::paceline SHARED IMPORTED)\n\
-         \x20 set_target_properties(paceline::paceline PROPERTIES\n\
-         \x20   IMPORTED_LOCATION \"${{paceline_folder}}/lib/libpaceline.so.{compatible}\"\n\
-         \x20   IMPORTED_SONAME libpaceline.so.{compatible}\n\
-         \x20   INTERFACE_INCLUDE_DIRECTORIES \"${{paceline_folder}}/include\")\n\
-         \x20 add_library(paceline::static STATIC IMPORTED)\n\
-         \x20 set_target_properties(paceline::static PROPERTIES\n\
-         \x20   IMPORTED_LOCATION \"${{paceline_folder}}/lib/libpaceline.a\"\n\
-         \x20   INTERFACE_INCLUDE_DIRECTORIES \"${{paceline_folder}}/include\"\n\
-         \x20   INTERFACE_LINK_LIBRARIES \"Threads::Threads;${{CMAKE_DL_LIBS}};m\")\n\
-         endif()\n"
-    )
-}
-
-fn cmake_version_file(version: &str, compatible: &str) -> String {
-    // 0.1.2 serves those that ask for 0.1 or 0.1.1, and nothing with other first numbers.
-    let pattern = compatible.replace('.', "\\\\.");
-    format!(
-        "set(PACKAGE_VERSION {version})\n\
-         if(PACKAGE_FIND_VERSION MATCHES \"^{pattern}(\\\\.|$)\" AND\n\
-         \x20  NOT PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)\n\
-         \x20 set(PACKAGE_VERSION_COMPATIBLE TRUE)\n\
-         endif()\n\
-         if(PACKAGE_FIND_VERSION STREQUAL PACKAGE_VERSION)\n\
-         \x20 set(PACKAGE_VERSION_EXACT TRUE)\n\
-         endif()\n"
-    )
-}
-
-/// Copies the files of a folder that have one of these endings.
-fn copy_all(from: &Path, to: &Path, endings: &[&str]) -> Result<(), String> {
-    fs::create_dir_all(to).map_err(|error| at(to, error))?;
-    for entry in fs::read_dir(from).map_err(|error| at(from, error))? {
-        let path = entry.map_err(|error| at(from, error))?.path();
-        let ending = path.extension().and_then(|ending| ending.to_str());
-        if let (Some(ending), Some(name)) = (ending, path.file_name())
-            && endings.contains(&ending)
-        {
-            fs::copy(&path, to.join(name)).map_err(|error| at(&path, error))?;
-        }
-    }
-    Ok(())
 }
 
 /// Compiles a program by what pkg-config says of the archive.
@@ -413,6 +290,20 @@ fn with_cmake(context: &Context, place: &Path, there: &Path) -> Result<(), Strin
     Ok(())
 }
 
+/// Does what the archive's README says, in the archive.
+fn as_the_readme_says(context: &Context, there: &Path) -> Result<(), String> {
+    let blocks = texts::commands_of_readme();
+    if blocks.is_empty() {
+        return Err("the archive's README has no commands".to_owned());
+    }
+    for block in blocks {
+        let mut shell = context.command("sh");
+        shell.current_dir(there).args(["-e", "-c", block]);
+        process::done(shell, BUILD_SILENCE, "a command of the archive's README")?;
+    }
+    Ok(())
+}
+
 /// Runs a program, with the archive's shared library where the system's loader looks.
 fn prints(context: &Context, program: &Path, there: &Path, expected: &str) -> Result<(), String> {
     let mut run: Command = context.command(program);
@@ -440,42 +331,4 @@ fn text_of(path: &Path) -> Result<String, String> {
 
 fn at(path: &Path, error: std::io::Error) -> String {
     format!("{}: {error}", path.display())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Goal: programs are linked anew when they have to be, and only then. Method: versions before and after
-    /// 1.0.
-    #[test]
-    fn versions_say_what_fits() {
-        assert_eq!(compatible("0.1.0"), "0.1");
-        assert_eq!(compatible("0.12.3"), "0.12");
-        assert_eq!(compatible("1.2.3"), "1");
-    }
-
-    /// Goal: the links of the guide lead to files of the archive. Method: the guide, and the examples, all of
-    /// which are copied.
-    #[test]
-    fn the_guides_links_lead_into_the_archive() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let guide = fs::read_to_string(root.join("docs/guide/c.md")).unwrap();
-        let guide = in_archive(&guide);
-        let links: Vec<&str> = guide
-            .split("](")
-            .skip(1)
-            .filter_map(|rest| Some(rest.split_once(')')?.0))
-            .filter(|link| link.contains('/'))
-            .collect();
-        assert!(links.len() > 10);
-        for link in links {
-            let name = link.strip_prefix("../../paceline/examples/");
-            let name = name.unwrap_or_else(|| panic!("{link} is not in the archive"));
-            assert!(
-                root.join(CRATE).join("examples").join(name).exists(),
-                "{link}"
-            );
-        }
-    }
 }

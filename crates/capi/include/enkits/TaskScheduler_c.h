@@ -37,7 +37,6 @@ typedef SRWLOCK pl_enki_mutex;
 #else
 #include <pthread.h>
 #include <sys/select.h>
-#include <unistd.h>
 typedef pthread_mutex_t pl_enki_mutex;
 #endif
 
@@ -225,17 +224,6 @@ static inline void pl_enki_nap(void) {
 #endif
 }
 
-static inline uint32_t pl_enki_cpus(void) {
-#ifdef _WIN32
-    SYSTEM_INFO info;
-    GetSystemInfo(&info);
-    return (uint32_t)info.dwNumberOfProcessors;
-#else
-    long count = sysconf(_SC_NPROCESSORS_ONLN);
-    return count > 0 ? (uint32_t)count : 1;
-#endif
-}
-
 /* The interface has no errors. */
 static inline void pl_enki_wrong(const char *what) {
     fprintf(stderr, "paceline: enkiTS's interface: %s\n", what);
@@ -245,7 +233,7 @@ static inline void pl_enki_wrong(const char *what) {
 /* Only what cannot be: the job table is full, or memory is. */
 static inline void pl_enki_must(pl_status status) {
     if (status != PL_OK) {
-        fprintf(stderr, "paceline: enkiTS's interface: %s: %s\n", pl_status_name((int32_t)status), pl_last_error());
+        fprintf(stderr, "paceline: enkiTS's interface: %s: %s\n", pl_status_name((uint32_t)status), pl_last_error());
         abort();
     }
 }
@@ -276,6 +264,13 @@ static inline void *pl_enki_new(const struct enkiCustomAllocator *with, size_t b
 static inline void pl_enki_free(const struct enkiCustomAllocator *with, void *at, size_t bytes) {
     if (at != 0)
         with->free(at, bytes, with->userData, __FILE__, __LINE__);
+}
+
+/* How many threads can compute at the same time: the CPUs that this process may use, and its share of them. */
+static inline uint32_t pl_enki_cpus(void) {
+    size_t threads = 1;
+    pl_enki_must(pl_parallelism(0, &threads));
+    return (uint32_t)threads;
 }
 
 /* The number of this thread, if it is thread 0 or an external one; else ENKI_NO_THREAD_NUM. */
@@ -857,6 +852,8 @@ static inline void enkiDeleteCompletable(enkiTaskScheduler *of, enkiCompletable 
 
 static inline enkiTaskSet *enkiCreateTaskSet(enkiTaskScheduler *of, enkiTaskExecuteRange run) {
     enkiTaskSet *made = (enkiTaskSet *)pl_enki_new(&of->config.customAllocator, sizeof *made);
+    if (run == 0)
+        pl_enki_wrong("enkiCreateTaskSet() got no function");
     pl_enki_init(&made->is, of, PL_ENKI_SET);
     made->is.run = run;
     return made;
@@ -914,6 +911,8 @@ static inline void enkiWaitForTaskSetPriority(enkiTaskScheduler *of, enkiTaskSet
 static inline enkiPinnedTask *enkiCreatePinnedTask(enkiTaskScheduler *of, enkiPinnedTaskExecute run,
                                                    uint32_t thread) {
     enkiPinnedTask *made = (enkiPinnedTask *)pl_enki_new(&of->config.customAllocator, sizeof *made);
+    if (run == 0)
+        pl_enki_wrong("enkiCreatePinnedTask() got no function");
     pl_enki_init(&made->is, of, PL_ENKI_PINNED);
     made->is.run_pinned = run;
     made->is.pinned_to = thread;

@@ -203,10 +203,8 @@ impl fmt::Display for GraphError {
                 )
             }
             GraphError::Cycle { cycle } => {
-                let deadlock = WaitError::Deadlock {
-                    cycle: cycle.clone(),
-                };
-                write!(f, "this dependency closes a cycle: {deadlock}")
+                f.write_str("this dependency closes a cycle: ")?;
+                wait::circle(f, cycle)
             }
             GraphError::TooManyEdges => ScheduleError::TooManyEdges.fmt(f),
             GraphError::NoEvent { id } => {

@@ -138,13 +138,7 @@ impl fmt::Display for WaitError {
             WaitError::Abandoned { label } => abandoned(f, label),
             WaitError::Deadlock { cycle } => {
                 f.write_str("this wait can never end: ")?;
-                for label in cycle {
-                    write!(f, "{label} waits for ")?;
-                }
-                match cycle.first() {
-                    Some(first) => write!(f, "{first}"),
-                    None => f.write_str("itself"),
-                }
+                circle(f, cycle)
             }
             WaitError::Foreign { id } => write!(
                 f,
@@ -162,6 +156,17 @@ impl fmt::Display for WaitError {
             ),
             WaitError::ShutDown => f.write_str("the job system was shut down before the job ran"),
         }
+    }
+}
+
+/// Which job waits for which, around a circle.
+pub(super) fn circle(f: &mut fmt::Formatter<'_>, labels: &[Label]) -> fmt::Result {
+    for label in labels {
+        write!(f, "{label} waits for ")?;
+    }
+    match labels.first() {
+        Some(first) => write!(f, "{first}"),
+        None => f.write_str("itself"),
     }
 }
 
