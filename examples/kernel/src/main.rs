@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod hogs;
+mod idle;
 mod run;
 mod work;
 

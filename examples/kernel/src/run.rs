@@ -9,6 +9,7 @@ use paceline::{Builder, JobSystem};
 
 use crate::RunOptions;
 use crate::hogs::Hogs;
+use crate::idle::CpuTime;
 use crate::work;
 
 /// The hogs are on their CPUs when frames begin.
@@ -47,11 +48,17 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), String> {
     thread::sleep(SETTLE);
     sleep_to_phase(Duration::from_micros(options.phase));
     let before = hogs.as_mut().map_or(Ok(0), Hogs::done)?;
-    let began = Instant::now();
+    let (cpus_before, began) = (CpuTime::now()?, Instant::now());
     let seen = frames(&js, options);
-    let took = began.elapsed();
+    let (took, cpus) = (began.elapsed(), CpuTime::now()?);
     let after = hogs.map_or(Ok(0), Hogs::end)?;
-    print(options, seen, (after - before) / 1000, took);
+    print(options, seen);
+    println!(
+        " hogs {} ms {} idle {}",
+        (after - before) / 1000,
+        took.as_millis(),
+        cpus.idle_permille_since(&cpus_before)
+    );
     Ok(())
 }
 
@@ -110,7 +117,8 @@ fn frames(js: &JobSystem, options: &RunOptions) -> Seen {
     seen
 }
 
-fn print(options: &RunOptions, mut seen: Seen, hog_work: u64, took: Duration) {
+/// Prints what became of the frames: most of a line.
+fn print(options: &RunOptions, mut seen: Seen) {
     if options.list {
         for time in &seen.times {
             println!("time {}", time.as_micros());
@@ -124,9 +132,8 @@ fn print(options: &RunOptions, mut seen: Seen, hog_work: u64, took: Duration) {
         list.get(index).map_or(0, Duration::as_micros)
     };
     let (times, wakes, begun) = (&seen.times, &seen.wakes, &seen.begun);
-    println!(
-        "result {} phase {} frames {} dropped {} p50 {} p90 {} p99 {} max {} wake99 {} begun50 {} begun99 {} \
-         hogs {hog_work} ms {}",
+    print!(
+        "result {} phase {} frames {} dropped {} p50 {} p90 {} p99 {} max {} wake99 {} begun50 {} begun99 {}",
         options.label,
         options.phase,
         times.len(),
@@ -138,7 +145,6 @@ fn print(options: &RunOptions, mut seen: Seen, hog_work: u64, took: Duration) {
         at(wakes, 99),
         at(begun, 50),
         at(begun, 99),
-        took.as_millis()
     );
 }
 

@@ -89,7 +89,12 @@ loaded() { # it is in charge, and says so
     becomes enabled || return 1
     for i in $(seq 150); do grep -q 'is scheduling' /tmp/log && return 0; sleep 0.1; done; return 1
 }
-load() { paceline-scx "$@" >/tmp/log 2>&1 & S=$!; check "load:$LABEL" loaded; sleep 8; }
+hundredths() { cut -d' ' -f1 /proc/uptime | tr -d .; } # seconds since the boot, times 100
+load() {
+    local began=$(hundredths)
+    paceline-scx "$@" >/tmp/log 2>&1 & S=$!; check "load:$LABEL" loaded
+    echo "vm: loading $LABEL took $((10 * ($(hundredths) - began))) ms"; sleep 8
+}
 ended() { wait $S; [ $? = $1 ]; }
 unload() {
     kill -INT $S; check "exit-code:$LABEL" ended 0

@@ -24,6 +24,8 @@ struct Run {
     max: u64,
     hogs: u64,
     millis: u64,
+    /// Thousandths of the CPUs' time in which nothing ran.
+    idle: u64,
 }
 
 /// All that one machine said.
@@ -64,9 +66,11 @@ impl Results {
 
     /// A table in Markdown, and the checks in a sentence.
     pub(super) fn table(&self) -> String {
-        let mut text = "| scheduler | p50, ms | p90, ms | p99, ms | longest, ms | dropped | p99 to EEVDF's \
-                        | hogs' work to EEVDF's |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
-            .to_owned();
+        let mut text =
+            "| scheduler | p50, ms | p90, ms | p99, ms | longest, ms | dropped | p99 to EEVDF's \
+                        | hogs' work to EEVDF's | CPUs idle, % |\n\
+                        | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+                .to_owned();
         for (label, runs) in &self.runs {
             let ms = |value: fn(&Run) -> u64| spread(runs.iter().map(value), 1_000.0);
             let dropped = spread(runs.iter().map(|run| run.dropped), 1.0);
@@ -78,8 +82,9 @@ impl Results {
                 let part = |value: fn(&Run) -> f64| share(self.ratio(label, &base, value));
                 (part(|run: &Run| run.p99 as f64), part(Run::hog_rate))
             };
+            let idle = spread(runs.iter().map(|run| run.idle), 10.0);
             text += &format!(
-                "| {label} | {} | {} | {} | {} | {dropped} | {tail} | {work} |\n",
+                "| {label} | {} | {} | {} | {} | {dropped} | {tail} | {work} | {idle} |\n",
                 ms(|run| run.p50),
                 ms(|run| run.p90),
                 ms(|run| run.p99),
@@ -192,6 +197,7 @@ fn read_run(text: &str) -> Option<(String, Run)> {
         max: number("max")?,
         hogs: number("hogs")?,
         millis: number("ms")?,
+        idle: number("idle")?,
     };
     Some((label, run))
 }
@@ -203,7 +209,7 @@ mod tests {
     fn line(label: &str, phase: u64, p99: u64, hogs: u64) -> String {
         format!(
             "result {label} phase {phase} frames 250 dropped 1 p50 5000 p90 6000 p99 {p99} max 9000 \
-             wake99 1 begun50 2 begun99 3 hogs {hogs} ms 4000\r\n"
+             wake99 1 begun50 2 begun99 3 hogs {hogs} ms 4000 idle 15\r\n"
         )
     }
 
@@ -243,7 +249,7 @@ mod tests {
     fn the_table_shows_the_spread() {
         let table = results(15_000, 1900).table();
         assert!(table.contains("| 31.0 (30.0–32.0) |"), "{table}");
-        assert!(table.contains("| 0.48 | 0.95 |"), "{table}");
+        assert!(table.contains("| 0.48 | 0.95 | 1.5 (1.5–1.5) |"), "{table}");
         assert!(table.contains("1 checks of loading"), "{table}");
     }
 
