@@ -10,6 +10,7 @@
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use event::Nanos;
 use paceline::{Builder, Context, Group, JobId, JobSystem, ScheduleError, WaitError};
@@ -168,6 +169,26 @@ fn a_wait_in_a_group_ends_when_it_is_over() {
     group.wait(root);
     let depth = nested[1].load(SeqCst);
     assert!(depth <= 2 * LEVELS, "{depth} levels");
+}
+
+/// Goal: the same if the group's jobs have ranks, which go before a thread's own jobs. Method: jobs of the
+/// earlier one of two frames on one thread, which has called for jobs of its own; a wait for the first one.
+#[test]
+fn a_wait_in_a_group_ends_with_ranks_too() {
+    let js = Builder::new().workers(0).build().unwrap();
+    let _here = js.pinned_thread();
+    let group = js.group("ranked");
+    let later = js.frame("later", Duration::from_millis(500));
+    let sooner = js.frame("sooner", Duration::from_millis(5));
+    let ran = Arc::new(AtomicUsize::new(0));
+    let ids = [(); 6].map(|()| {
+        let ran = Arc::clone(&ran);
+        let job = sooner.job("ranked").in_group(&group);
+        job.schedule(move |_| _ = ran.fetch_add(1, SeqCst))
+    });
+    group.wait(ids[0]);
+    assert_eq!(ran.load(SeqCst), 1);
+    drop((sooner, later));
 }
 
 /// A job of a random program.

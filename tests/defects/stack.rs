@@ -6,8 +6,9 @@
 use super::*;
 
 use std::sync::Mutex;
+use std::time::Duration;
 
-use paceline::{Context, WaitError};
+use paceline::{Context, ThreadPin, WaitError};
 
 use crate::process::{child, is_child};
 
@@ -173,6 +174,233 @@ fn all_workers_nest() {
             "{} reports",
             stuck.get()
         );
+        println!("nested: well");
+    });
+}
+
+/// Waits nested until less than this is left of a stack of [`STACK`] bytes, then a body that takes 100 KiB.
+const BEFORE_LARGE: usize = 150 << 10;
+
+/// Nests waits on the stack that began at `base`; calls `end` below a large frame.
+fn nest_until_low(cx: &Context<'_>, base: usize, end: &Arc<dyn Fn(&Context<'_>) + Send + Sync>) {
+    let here = 0_u8;
+    if base - (&raw const here as usize) + BEFORE_LARGE > STACK {
+        return in_large_frame(|| end(cx));
+    }
+    let end = Arc::clone(end);
+    let next = cx
+        .job("level")
+        .schedule(move |cx| nest_until_low(cx, base, &end));
+    cx.wait(next);
+}
+
+#[inline(never)]
+fn in_large_frame(call: impl FnOnce()) {
+    let large = [1_u8; 100 << 10];
+    std::hint::black_box(&large);
+    call();
+    std::hint::black_box(&large);
+}
+
+/// Goal: a wait that begins in the second half of the reserve, which could not go on if all came to rest,
+/// says so at once, and the waits of others end. Method: of two workers without spares one waits below a
+/// large frame for a job that would end the other one's wait.
+#[test]
+fn waits_below_large_frames() {
+    in_a_child("defects::stack::a_large_frame_waits");
+}
+
+#[test]
+#[ignore = "run by the test above in a process of its own"]
+fn a_large_frame_waits() {
+    if !is_child() {
+        return;
+    }
+    watched("a wait below a large frame", || {
+        let builder = Builder::new().workers(2).max_spares(0).stack_bytes(STACK);
+        let js = builder.on_stuck(|_| ()).build();
+        let js = js.expect("threads can be started");
+        let gate = js.event("gate");
+        let gate_id = gate.id();
+        let (deep, said) = (Count::default(), Arc::new(Mutex::new(String::new())));
+        let (is_deep, saying) = (deep.clone(), Arc::clone(&said));
+        let gate = Mutex::new(Some(gate));
+        let end = move |cx: &Context<'_>| {
+            let gate = gate.lock().expect("no panics").take();
+            let needed = cx
+                .job("needed")
+                .schedule(move |_| gate.into_iter().for_each(paceline::Event::complete));
+            is_deep.up();
+            let wait = std::panic::AssertUnwindSafe(|| cx.wait(needed));
+            if let Err(payload) = std::panic::catch_unwind(wait) {
+                let text = payload.downcast_ref::<String>().cloned();
+                *saying.lock().expect("no panics") = text.unwrap_or_default();
+            }
+        };
+        let end: Arc<dyn Fn(&Context<'_>) + Send + Sync> = Arc::new(end);
+        let waits = js.job("deep").schedule(move |cx| {
+            let base = 0_u8;
+            nest_until_low(cx, &raw const base as usize, &end);
+        });
+        js.flush();
+        until(|| deep.get() == 1);
+        let other = js.job("other").schedule(move |cx| cx.wait(gate_id));
+        js.flush();
+        let_run(&js, &[waits, other]);
+        let said = said.lock().expect("no panics");
+        assert!(said.contains("stack"), "{said}");
+        println!("nested: well");
+    });
+}
+
+/// Goal: a wait with a deadline ends with it, however little stack is left, where there is a worker to run
+/// what it waits for. Method: the same large frame on the only worker, after all have been stuck once.
+#[test]
+fn timed_waits_below_large_frames() {
+    in_a_child("defects::stack::a_timed_wait_ends");
+}
+
+#[test]
+#[ignore = "run by the test above in a process of its own"]
+fn a_timed_wait_ends() {
+    if !is_child() {
+        return;
+    }
+    watched("a timed wait below a large frame", || {
+        let stuck = Count::default();
+        let tell = stuck.clone();
+        let builder = Builder::new().workers(1).max_spares(0).stack_bytes(STACK);
+        let js = builder.on_stuck(move |_| _ = tell.up()).build();
+        let js = js.expect("threads can be started");
+        let gate = js.event("gate");
+        let gate_id = gate.id();
+        let waits = js.job("waits").schedule(move |cx| cx.wait(gate_id));
+        js.flush();
+        let ready = js.job("ready").schedule(|_| ());
+        js.flush();
+        until(|| stuck.get() == 1);
+        gate.complete();
+        let_run(&js, &[waits, ready]);
+        let never = js.event("never");
+        let never_id = never.id();
+        let ended = Arc::new(Mutex::new(None));
+        let tell = Arc::clone(&ended);
+        let end = move |cx: &Context<'_>| {
+            let over = cx.wait_timeout(never_id, Duration::from_millis(1));
+            *tell.lock().expect("no panics") = Some(over);
+        };
+        let end: Arc<dyn Fn(&Context<'_>) + Send + Sync> = Arc::new(end);
+        let deep = js.job("deep").schedule(move |cx| {
+            let base = 0_u8;
+            nest_until_low(cx, &raw const base as usize, &end);
+        });
+        js.flush();
+        let_run(&js, &[deep]);
+        js.try_wait(deep).expect("it ended well");
+        let ended = ended.lock().expect("no panics").take();
+        assert!(matches!(ended, Some(Ok(false))), "{ended:?}");
+        println!("nested: well");
+    });
+}
+
+/// Jobs that are pinned to this thread, each of which waits for the next one. Counts the levels that began.
+fn nested_pinned(js: &Arc<JobSystem>, pin: ThreadPin, levels: usize, begun: &Count) {
+    begun.up();
+    if levels > 1 {
+        let (theirs, begins) = (Arc::clone(js), begun.clone());
+        let next = js.job("level").pinned_to(pin);
+        let next = next.schedule(move |_| nested_pinned(&theirs, pin, levels - 1, &begins));
+        js.wait(next);
+    }
+}
+
+/// Goal: jobs of one thread that wait for jobs of that thread run out of stack with a panic, although there
+/// are workers: none of these can run them. Method: more levels than fit its stack.
+#[test]
+fn nested_waits_for_pinned_jobs() {
+    in_a_child("defects::stack::a_pinned_thread_nests");
+}
+
+#[test]
+#[ignore = "run by the test above in a process of its own"]
+fn a_pinned_thread_nests() {
+    if !is_child() {
+        return;
+    }
+    watched("nested waits for pinned jobs", || {
+        let js = Arc::new(Builder::new().workers(1).build().expect("a thread"));
+        let begun = Count::default();
+        let (theirs, begins) = (Arc::clone(&js), begun.clone());
+        let nests = thread::Builder::new().stack_size(STACK).spawn(move || {
+            let here = theirs.pinned_thread();
+            let pin = here.pin();
+            let nest = || nested_pinned(&theirs, pin, LEVELS, &begins);
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(nest)).is_err()
+        });
+        let has_panicked = nests.expect("a thread with a small stack").join();
+        assert!(matches!(has_panicked, Ok(true)));
+        assert!(
+            (10..LEVELS).contains(&begun.get()),
+            "{} levels",
+            begun.get()
+        );
+        println!("nested: well");
+    });
+}
+
+/// Graphs that are started and waited for in jobs of graphs. Counts the levels that began.
+fn nested_graphs(js: &Arc<JobSystem>, levels: usize, begun: &Count) {
+    begun.up();
+    if levels > 1 {
+        let (theirs, begins) = (Arc::clone(js), begun.clone());
+        let mut graph = js.graph("level");
+        let body = move |_: &Context<'_>| nested_graphs(&theirs, levels - 1, &begins);
+        graph.job("level").run(body);
+        js.start(graph.build(), Box::new(())).wait();
+    }
+}
+
+/// Goal: a run of a graph is not started where there is no stack left to wait for it, and that is said.
+/// Method: nested graphs, more than fit the stack, without workers and with one that has no spare.
+#[test]
+fn nested_runs_of_graphs() {
+    in_a_child("defects::stack::graphs_nest");
+}
+
+#[test]
+#[ignore = "run by the test above in a process of its own"]
+fn graphs_nest() {
+    if !is_child() {
+        return;
+    }
+    watched("nested runs of graphs", || {
+        for workers in 0..2 {
+            let builder = Builder::new()
+                .workers(workers)
+                .max_spares(0)
+                .stack_bytes(STACK);
+            let js = Arc::new(builder.on_stuck(|_| ()).build().expect("a thread"));
+            let begun = Count::default();
+            let (theirs, begins) = (Arc::clone(&js), begun.clone());
+            let nests = thread::Builder::new().stack_size(STACK).spawn(move || {
+                let first = Arc::clone(&theirs);
+                let job = theirs.job("first");
+                let job = job.schedule(move |_| nested_graphs(&first, LEVELS, &begins));
+                theirs.try_wait(job)
+            });
+            let ended = nests.expect("a thread with a small stack").join();
+            match ended.expect("the wait has a result") {
+                Err(WaitError::Panicked { message, .. }) => {
+                    assert!(message.contains("stack"), "{message}");
+                }
+                other => panic!("{workers} workers: {other:?}"),
+            }
+            assert!(
+                (10..LEVELS).contains(&begun.get()),
+                "{} levels",
+                begun.get()
+            );
+        }
         println!("nested: well");
     });
 }

@@ -1085,9 +1085,10 @@ pl_status pl_system_create(const pl_system_desc *desc,
 /**
  * Ends a job system: runs all that is ready, drops what can never run, waits for graphs that were started,
  * writes a trace that is still being recorded, and joins the workers. Blocks. It may be called in a job of
- * the job system, which then ends after that job; PL_BUSY in a job of a graph. No other call to it may be
- * going on, the one that made that job included: it may still be, in its thread, when the job begins. Later
- * calls return PL_DESTROYED. In the child of a fork it only forgets. Null is nothing to end.
+ * the job system, which then ends after that job; PL_BUSY in a job of a graph. No call from outside of its
+ * jobs may be going on, the one that made that job included: it may still be, in its thread, when the job
+ * begins. From then on calls return PL_DESTROYED, those of jobs that still run, too: a program whose jobs
+ * make jobs waits for them first. In the child of a fork it only forgets. Null is nothing to end.
  *
  * Requires: `system` is null or was made by pl_system_create.
  */

@@ -4,10 +4,9 @@
 //! be asked: a call after the end is a status and no crash. A list of all of them holds it, so that leak
 //! checkers, which look for what no pointer leads to, have nothing to say.
 
-use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::ffi::c_char;
-use std::mem::{MaybeUninit, offset_of};
+use std::mem::{ManuallyDrop, MaybeUninit, offset_of};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
@@ -31,8 +30,9 @@ pub struct pl_system {
     process: u32,
     /// See [`fresh_tag`].
     tag: u64,
-    /// Written when the state changes, by the thread that changes it.
-    js: UnsafeCell<Option<JobSystem>>,
+    /// Dropped by way of a copy when the state changes, by the thread that changes it. These bytes stay: a
+    /// job that runs then may be in the middle of a call.
+    js: ManuallyDrop<JobSystem>,
     /// The events that are not complete, by the 64 bits of their job.
     pub(crate) events: Mutex<HashMap<u64, OpenEvent>>,
     /// The tokens that the program has made, as all below by [`fresh_number`].
@@ -76,21 +76,16 @@ static ALL: Mutex<Vec<&pl_system>> = Mutex::new(Vec::new());
 const LIVE: u32 = 0x7061_6365;
 const ENDED: u32 = 0x656e_6465;
 
-// SAFETY: `js` is written by `pl_system_create` before the pointer is handed out, and by the one call of
-// `pl_system_destroy` that ends the state LIVE; that no other call is going on then is the program's promise.
-// All else is Sync by itself.
-unsafe impl Sync for pl_system {}
-
 impl pl_system {
     #[inline(always)]
     pub(crate) fn js(&'static self) -> Answer<&'static JobSystem> {
-        // Acquire: pairs with the Release in `pl_system_destroy`, after which nothing of it is touched.
+        // Acquire: pairs with the Release in `pl_system_destroy`, after which nothing of it is touched. A
+        // call of a job that runs meanwhile, and has come past this, finds what it needs: its thread keeps
+        // it, and is joined.
         if self.state.load(Ordering::Acquire) == ENDED {
             return Err(was_destroyed());
         }
-        // SAFETY: it is written only while no other call is going on (see above).
-        let js = unsafe { &*self.js.get() };
-        js.as_ref().ok_or_else(is_missing)
+        Ok(&self.js)
     }
 
     /// The same, for calls with no answer of their own to a thread that cannot have a slot.
@@ -103,6 +98,15 @@ impl pl_system {
     /// Whether this process is the child of a fork: what other threads held is held for ever.
     pub(crate) fn is_forked(&self) -> bool {
         self.process != std::process::id()
+    }
+
+    /// Ends what C has not ended: an open frame ends, an open event is abandoned. That can call the program,
+    /// which may call again: so no lock is held.
+    fn let_go(&self) {
+        drop(emptied(&self.frames));
+        drop(emptied(&self.groups));
+        drop(emptied(&self.tokens));
+        drop(emptied(&self.events));
     }
 
     /// Ends all graphs; waits for those that were started.
@@ -163,11 +167,6 @@ fn no_system(why: &str) -> Refusal {
 fn was_destroyed() -> Refusal {
     let why = "this job system was destroyed by pl_system_destroy before this call";
     Refusal::new(pl_status::PL_DESTROYED, why)
-}
-
-#[cold]
-fn is_missing() -> Refusal {
-    Refusal::new(pl_status::PL_INTERNAL, "a live job system is there")
 }
 
 #[cold]
@@ -317,7 +316,7 @@ pub unsafe extern "C" fn pl_system_create(
             state: AtomicU32::new(LIVE),
             process: std::process::id(),
             tag: fresh_tag(),
-            js: UnsafeCell::new(Some(builder.build()?)),
+            js: ManuallyDrop::new(builder.build()?),
             events: Mutex::default(),
             tokens: Mutex::default(),
             frames: Mutex::default(),
@@ -336,9 +335,10 @@ pub unsafe extern "C" fn pl_system_create(
 
 /// Ends a job system: runs all that is ready, drops what can never run, waits for graphs that were started,
 /// writes a trace that is still being recorded, and joins the workers. Blocks. It may be called in a job of
-/// the job system, which then ends after that job; PL_BUSY in a job of a graph. No other call to it may be
-/// going on, the one that made that job included: it may still be, in its thread, when the job begins. Later
-/// calls return PL_DESTROYED. In the child of a fork it only forgets. Null is nothing to end.
+/// the job system, which then ends after that job; PL_BUSY in a job of a graph. No call from outside of its
+/// jobs may be going on, the one that made that job included: it may still be, in its thread, when the job
+/// begins. From then on calls return PL_DESTROYED, those of jobs that still run, too: a program whose jobs
+/// make jobs waits for them first. In the child of a fork it only forgets. Null is nothing to end.
 ///
 /// # Safety
 /// `system` is null or was made by pl_system_create.
@@ -359,15 +359,11 @@ pub unsafe extern "C" fn pl_system_destroy(system: *mut pl_system) -> pl_status 
         system.end_graphs()?;
         let trace = lock(&system.trace).take();
         let trace = trace.map_or(Ok(()), |trace| trace.finish().map(drop));
-        // What C never ended: an open frame ends, an open event is abandoned.
-        drop(std::mem::take(&mut *lock(&system.frames)));
-        drop(std::mem::take(&mut *lock(&system.groups)));
-        drop(std::mem::take(&mut *lock(&system.tokens)));
-        drop(std::mem::take(&mut *lock(&system.events)));
+        system.let_go();
         // AcqRel: pairs with the Acquire in `js`; of two calls one ends it.
         if system.state.swap(ENDED, Ordering::AcqRel) == LIVE {
-            // SAFETY: no other call is going on, and none looks at it from now on.
-            drop(unsafe { (*system.js.get()).take() });
+            // SAFETY: this happens once, and no call begins to look at the bytes that stay.
+            drop(unsafe { std::ptr::read(&*system.js) });
         }
         trace?;
         Ok(pl_status::PL_OK)
@@ -397,6 +393,11 @@ fn is_forked() -> Refusal {
 /// all the same.
 pub(crate) fn lock<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(|broken| broken.into_inner())
+}
+
+/// All that it holds, taken out.
+fn emptied<T: Default>(of: &Mutex<T>) -> T {
+    std::mem::take(&mut *lock(of))
 }
 
 /// Nanoseconds of C.

@@ -108,6 +108,28 @@ fn a_fork_in_the_middle_of_calls_hangs_nothing() {
     assert_eq!(printed, "10 of 10\n", "{out:?}");
 }
 
+/// Goal: the end of a job system finds jobs that make calls, and calls the program, and neither spoils
+/// anything. Method: a program that ends a thousand of them while jobs make jobs, and one whose data,
+/// released in the end, make calls.
+#[test]
+fn job_systems_end_beside_calls() {
+    let file = crate_folder().join("tests/programs/ends.c");
+    let out = output_of(&file);
+    let printed = String::from_utf8_lossy(&out.stdout);
+    let whole = "PL_OK\nPL_DESTROYED\ndestroyed: PL_OK\ncalls: answered\n";
+    assert_eq!(printed, whole, "{out:?}");
+}
+
+/// Goal: a wait on another stack than the thread's runs what it waits for: how much is left there is not
+/// known. Method: a program with a fiber, alone and with a worker, for jobs that only this thread can run.
+#[test]
+fn waits_on_fibers_run_jobs() {
+    let file = crate_folder().join("tests/programs/fibers.c");
+    let out = output_of(&file);
+    let printed = String::from_utf8_lossy(&out.stdout);
+    assert_eq!(printed, "PL_OK, 1 ran\n".repeat(3), "{out:?}");
+}
+
 /// Goal: the callbacks for Box2D do what its steps need, with less threads than tasks that wait for each
 /// other could use. Method: a program that calls them as a step does. (`cargo xtask clients` runs Box2D
 /// itself.)

@@ -20,8 +20,8 @@ impl CpuTime {
 
     fn read(text: &str) -> Option<CpuTime> {
         let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
-        // user, nice, system, idle, waiting for a disk, interrupts (two), taken by a host. What comes behind is
-        // part of the first ones.
+        // user, nice, system, idle, waiting for a disk, interrupts (two), taken by a host. What comes behind
+        // is part of the first ones.
         let ticks: Vec<u64> = line
             .split_whitespace()
             .map_while(|word| word.parse().ok())

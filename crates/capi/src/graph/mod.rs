@@ -26,8 +26,8 @@ enum GraphState {
     Started(Box<StartedGraph<'static, ()>>),
     /// A call has what was here.
     Busy,
-    /// It could not be built.
-    Broken,
+    /// It could not be built, or started, as this says.
+    Broken(&'static str),
 }
 
 /// A graph of the program's.
@@ -159,8 +159,8 @@ impl ProgramGraph {
             GraphState::Declared(_) => Refusal::invalid(format!(
                 "graph '{name}' is not built: call pl_graph_build first"
             )),
-            GraphState::Broken => Refusal::invalid(format!(
-                "graph '{name}' could not be built: destroy it, and declare it anew"
+            GraphState::Broken(done) => Refusal::invalid(format!(
+                "graph '{name}' could not be {done}: destroy it, and declare it anew"
             )),
             GraphState::Built(_) => Refusal::new(
                 pl_status::PL_TOO_LATE,
@@ -193,7 +193,7 @@ impl ProgramGraph {
             ),
             _ => why,
         })?;
-        let back = PutBack(self, GraphState::Broken);
+        let back = PutBack(self, GraphState::Broken("built"));
         let built = declaration.build(js)?;
         back.with(GraphState::Built(Box::new(built)));
         Ok(())
@@ -224,13 +224,15 @@ impl ProgramGraph {
     ) -> Answer {
         let built = self.take_built()?;
         self.run.set_data(data);
+        // Waits may be nested too deep for another one. Then the graph is gone.
+        let back = PutBack(self, GraphState::Broken("started"));
         match start(*built, Box::new(())) {
             Ok(started) => {
-                self.put(GraphState::Started(Box::new(started)));
+                back.with(GraphState::Started(Box::new(started)));
                 Ok(())
             }
             Err(refused) => {
-                self.put(GraphState::Built(Box::new(refused.graph)));
+                back.with(GraphState::Built(Box::new(refused.graph)));
                 Err(refused.error.into())
             }
         }
@@ -263,7 +265,7 @@ impl ProgramGraph {
         match &*self.state() {
             GraphState::Started(started) => started.is_done(),
             GraphState::Busy => false,
-            GraphState::Declared(_) | GraphState::Built(_) | GraphState::Broken => true,
+            GraphState::Declared(_) | GraphState::Built(_) | GraphState::Broken(_) => true,
         }
     }
 

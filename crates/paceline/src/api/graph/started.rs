@@ -121,7 +121,8 @@ impl<P: Platform> JobSystem<P> {
     /// system has ended, or if the calling thread cannot enter it. Then nothing has run.
     ///
     /// # Panics
-    /// If the graph is that of another job system.
+    /// If the graph is that of another job system; if there is no stack left to wait for it, as
+    /// [`wait`](JobSystem::wait). Then nothing has run.
     #[track_caller]
     pub fn try_start<D: Resources + Send + 'static>(
         &self,

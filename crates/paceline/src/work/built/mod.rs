@@ -200,7 +200,6 @@ impl<'b, P: Platform> Built<'b, P> {
         places: Vec<Place>,
         beside: impl FnOnce() -> R,
     ) -> Result<(R, Option<WaitError>), ScheduleError> {
-        cx.check_stack();
         // SAFETY: the caller's promise.
         let run = unsafe { self.start(cx, places, cx.current_job(), cx.lane())? };
         let guard = UnwindGuard::<P>::new("a graph whose jobs borrow");
@@ -225,6 +224,9 @@ impl<'b, P: Platform> Built<'b, P> {
     /// # Errors
     /// If there is no slot for the run.
     ///
+    /// # Panics
+    /// If there is no stack left to wait for it. Then nothing has run.
+    ///
     /// # Safety
     /// As for [`run`](Built::run), until the run has been waited for.
     pub(crate) unsafe fn start(
@@ -234,6 +236,7 @@ impl<'b, P: Platform> Built<'b, P> {
         parent: Ticket,
         lane: LaneFlags,
     ) -> Result<Run, ScheduleError> {
+        cx.check_stack();
         let graph = cx.graph();
         let flags = Slot::<P>::IS_SCOPE | Slot::<P>::OF_RUN;
         let made = graph.make(&self.label, flags, parent);

@@ -121,15 +121,16 @@ impl<P: Platform> Waiter<'_, '_, P> {
 
     /// Runs the newest ticket of this thread's deque, as long as the wait may run it. That is the common case
     /// and needs no search: the jobs of a scope, the other half of a join, a needed job that the last one has
-    /// just made ready. True if a job that is pinned to this thread goes before the rest.
+    /// just made ready. True if the wait is to be looked at before the rest: a job that is pinned to this
+    /// thread goes first, or one with a rank has run.
     fn help_with_own(&mut self) -> bool {
         loop {
             if self.some_before_own() {
                 match self.help_before_own() {
                     BeforeOwn::Nothing => {}
                     BeforeOwn::Pinned => return true,
-                    BeforeOwn::Ranked if !self.is_timed() => continue,
-                    BeforeOwn::Ranked => return false, // It may be late by now.
+                    BeforeOwn::Ranked if !self.is_timed() && !self.is_in_group() => continue,
+                    BeforeOwn::Ranked => return true, // It may be late by now, or over.
                 }
             }
             let Some(ticket) = self.cx.peek_newest() else {
@@ -164,7 +165,7 @@ impl<P: Platform> Waiter<'_, '_, P> {
     #[cold]
     #[inline(never)]
     fn help_before_own(&mut self) -> BeforeOwn {
-        if self.has_pinned() {
+        if self.may_run_pinned() {
             BeforeOwn::Pinned
         } else if self.help_by_rank() {
             BeforeOwn::Ranked
@@ -223,14 +224,14 @@ impl<P: Platform> Waiter<'_, '_, P> {
     #[inline(never)]
     fn may_run_pinned(&self) -> bool {
         let may_run = !self.cx.is_called_back() || self.helps_with_anything();
-        may_run && self.cx.count_pinned() > 0 && self.cx.has_stack()
+        may_run && self.cx.count_pinned() > 0 && self.cx.has_reserve()
     }
 
     /// Runs the next job that is pinned to this thread, if the wait may run it.
     #[cold]
     #[inline(never)]
     fn help_with_ready_pinned(&self) -> bool {
-        self.has_pinned() && self.help_with_pinned(None)
+        self.may_run_pinned() && self.help_with_pinned(None)
     }
 
     /// Runs a job that is pinned to this thread and ready, or the next one.
@@ -269,7 +270,7 @@ impl<P: Platform> Waiter<'_, '_, P> {
     #[inline]
     pub(super) fn needed_pinned(&self) -> Option<Ticket> {
         let pinned = self.cx.shared.pinned.get()?;
-        if !self.cx.is_called_back() || self.cx.count_pinned() == 0 || !self.cx.has_stack() {
+        if !self.cx.is_called_back() || self.cx.count_pinned() == 0 || !self.cx.has_reserve() {
             return None;
         }
         pinned.find_needed(self.cx, self.target)

@@ -95,7 +95,7 @@ impl<P: Platform> Context<'_, P> {
             self.shared.checks.waited_for(target);
             return Ok(true);
         }
-        self.check_stack();
+        self.check_stack_until(deadline);
         let waited = self.wait_for(target, deadline, Some(site));
         if let Ok(true) = waited {
             self.shared.checks.waited_for(target);

@@ -8,7 +8,8 @@
 //! When all workers rest like that and there can be no further spare, none of them would ever go on. Then one
 //! whose wait needs a job that is ready starts it in the first half of the reserve. A scope or wait that
 //! begins in the reserve then panics: that panic can still be caught, and the scopes and waits around it,
-//! whose jobs have failed, end one after the other. Without workers it is the same.
+//! whose jobs have failed, end one after the other. Without workers it is the same. A wait that begins in the
+//! second half, below a body that takes much stack, panics at once if all could come to rest.
 //!
 //! A worker that rests so, and has found such a job, says so (`wants_reserve`). Another one that rests after
 //! it and is the last one wakes it:
@@ -23,9 +24,13 @@
 //!
 //! One of the two sees what the other wrote. The one that has been woken looks at everything again.
 //!
+//! A job that is pinned to the waiting thread is run in the first half of the reserve, too: no other thread
+//! ever will.
+//!
 //! The reserve is for the bodies that run on it. A body that takes more by itself overflows the stack as it
 //! would anywhere.
 
+use event::Nanos;
 use platform::{Atomic, Ordering, Platform};
 
 use super::stack::no_stack_left;
@@ -47,25 +52,43 @@ impl<P: Platform> Context<'_, P> {
     /// If there is no stack left for bodies, and no other worker to run them instead.
     #[inline]
     pub(crate) fn check_stack(&self) {
-        if !self.has_stack() {
-            self.check_reserve();
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn check_reserve(&self) {
-        let shared = self.shared;
-        let is_last = shared.workers.active() == 0 || shared.are_stuck(self, true);
-        // A wait that began further down could not go on if all others came to rest.
-        let is_deep = shared.workers.is_stuck() && !self.has_reserve();
-        if is_last || is_deep {
+        if !self.has_room(false) {
             no_stack_left();
         }
     }
 
+    /// The same for a wait with a deadline: it ends by itself, if there is a worker to run what it waits for.
+    #[inline]
+    pub(super) fn check_stack_until(&self, deadline: Nanos) {
+        if !self.has_room(deadline != Nanos::MAX) {
+            no_stack_left();
+        }
+    }
+
+    /// Whether a wait may begin here. `is_timed`: one that ends by itself.
+    #[inline]
+    fn has_room(&self, is_timed: bool) -> bool {
+        self.has_stack() || self.may_rest(is_timed)
+    }
+
+    /// Whether another thread can run what a wait that begins in the reserve waits for.
+    #[cold]
+    #[inline(never)]
+    fn may_rest(&self, is_timed: bool) -> bool {
+        let shared = self.shared;
+        if shared.workers.active() == 0 || is_timed {
+            return is_timed && shared.workers.active() > 0;
+        }
+        // Further down it could not go on if all others came to rest, or if it waited for a job that is
+        // pinned to this thread.
+        let is_alone = || shared.workers.is_stuck() || shared.has_no_further_spare();
+        let is_deep = !self.has_reserve() && (is_alone() || shared.pinned.get().is_some());
+        !is_deep && !shared.are_stuck(self, true)
+    }
+
     /// Whether more than half of the reserve is left.
-    fn has_reserve(&self) -> bool {
+    #[inline(never)]
+    pub(super) fn has_reserve(&self) -> bool {
         self.own(|own| own.stack).has_reserve()
     }
 

@@ -15,46 +15,45 @@ fn here() -> usize {
     &raw const local as usize
 }
 
-/// Addresses in the calling thread's stack; 0 if it is not known where that is.
+/// The reserve of the calling thread's stack; nothing if it is not known where that is. A function may be on
+/// another stack, as in a fiber. That is not in the reserve, and how much is left there is not known.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct StackLimits {
-    /// Below it is the reserve.
+    /// The lowest address of the stack, at which the reserve begins.
+    end: usize,
+    /// The bytes of the reserve.
     reserve: usize,
-    /// The middle of the reserve.
-    middle: usize,
 }
 
 impl StackLimits {
-    /// Those of the calling thread.
+    /// Those of the calling thread, which is on its own stack.
     pub(crate) fn of<P: Platform>(platform: &P) -> Self {
         platform.stack_end().map_or_else(Self::default, |end| {
             let room = here().saturating_sub(end);
-            let size = RESERVE.min(room / RESERVE_PARTS);
-            StackLimits {
-                reserve: end + size,
-                middle: end + size / 2,
-            }
+            let reserve = RESERVE.min(room / RESERVE_PARTS);
+            StackLimits { end, reserve }
         })
     }
 
     /// A stack of which only the reserve is left.
     #[cfg(all(test, paceline_models, not(miri)))]
     pub(crate) fn only_reserve() -> Self {
+        let (reserve, used) = (1 << 30, 1 << 28);
         StackLimits {
-            reserve: usize::MAX,
-            middle: 0,
+            end: here() - (reserve - used),
+            reserve,
         }
     }
 
-    /// Whether the calling function is above the reserve.
+    /// Whether the calling function is not in the reserve.
     #[inline]
     pub(super) fn has_stack(self) -> bool {
-        here() > self.reserve
+        here().wrapping_sub(self.end) >= self.reserve
     }
 
-    /// Whether it is above the second half of the reserve.
+    /// Whether it is not in the second half of the reserve.
     pub(super) fn has_reserve(self) -> bool {
-        here() > self.middle
+        here().wrapping_sub(self.end) >= self.reserve / 2
     }
 }
 

@@ -84,6 +84,11 @@ impl<P: Platform> Shared<P> {
         self.workers.is_stuck() && self.idle.load().blocked as usize + own >= self.workers.active()
     }
 
+    /// Whether as many spares work as there may be.
+    pub(crate) fn has_no_further_spare(&self) -> bool {
+        self.workers.active() >= self.workers.target() + self.workers.spares_max
+    }
+
     /// The calling worker is about to make way, and is counted and listed: another one works in its place.
     /// False if there can be none.
     pub(crate) fn replace_yielder(&self, context: &Context<'_, P>) -> bool {
