@@ -5,6 +5,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use paceline::{Context, Event};
 
 use crate::registry::Here;
+use crate::unwind::halt_unwinding;
 
 /// Is open when it has been counted down to zero.
 #[derive(Debug)]
@@ -56,9 +57,15 @@ impl CountLatch {
     }
 
     /// Waits until it is open. On a thread of a pool the job system waits, and runs other jobs meanwhile.
+    /// Never unwinds: what others were handed may borrow from the caller.
     pub(crate) fn wait(&self, here: &Here) {
         match (here.context(), here.registry()) {
-            (Some(context), _) => self.wait_in(context),
+            (Some(context), _) => {
+                // The job system refuses where its table is full, or little of the stack is left.
+                if halt_unwinding(|| self.wait_in(context)).is_err() {
+                    self.block();
+                }
+            }
             // The program's own thread, between jobs: what it waits for may be for it to run.
             (None, Some(registry)) => registry.in_own_thread(here, |here| self.wait(here)),
             (None, None) => self.block(),

@@ -2,6 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
@@ -35,6 +37,70 @@ fn a_broadcast_reaches_the_thread_that_calls_it() {
             assert_eq!(pool.install(|| pool.broadcast(|of| of.index())), all);
         });
     }
+}
+
+/// Goal: the same in the middle of a job that runs on that thread. Method: broadcasts in the jobs of a scope,
+/// one and four at a time, and in both halves of a join.
+#[test]
+fn a_broadcast_in_a_job_reaches_its_own_thread() {
+    for threads in [1, 2] {
+        on_a_thread(|| {
+            let pool = with_this_thread(threads);
+            let call = || assert_eq!(pool.broadcast(|of| of.index()).len(), threads);
+            for _ in 0..100 {
+                pool.scope(|scope| scope.spawn(|_| call()));
+                pool.scope(|scope| (0..4).for_each(|_| scope.spawn(|_| call())));
+                pool.join(call, call);
+            }
+        });
+    }
+}
+
+/// Calls `f` further down the stack, by so many kilobytes.
+#[inline(never)]
+fn further_down(kilobytes: usize, f: &mut dyn FnMut()) {
+    let frame = [1_u8; 1024];
+    std::hint::black_box(&frame);
+    match kilobytes {
+        0 => f(),
+        left => further_down(left - 1, f),
+    }
+    std::hint::black_box(&frame);
+}
+
+/// Goal: what another pool was handed borrows from the caller, so a call ends when that has ended, however
+/// little stack the caller has left. Method: calls of another pool by a pool's own first thread, where the
+/// job system refuses its waits; what they run says whether the call was still there.
+#[test]
+fn calls_with_little_stack_wait_to_the_end() {
+    let other = pool(1);
+    let test = || {
+        let mine = with_this_thread(1);
+        mine.install(|| {
+            further_down(420, &mut || {
+                let (began, ended) = (Barrier::new(2), AtomicUsize::new(0));
+                let slowly = || {
+                    began.wait();
+                    std::thread::sleep(Duration::from_millis(20));
+                    ended.fetch_add(1, Ordering::SeqCst);
+                };
+                std::thread::scope(|threads| {
+                    threads.spawn(|| (0..3).for_each(|_| _ = began.wait()));
+                    other.install(slowly);
+                    assert_eq!(ended.load(Ordering::SeqCst), 1);
+                    other.broadcast(|_| slowly());
+                    assert_eq!(ended.load(Ordering::SeqCst), 2);
+                    other.in_place_scope(|scope| scope.spawn(|_| slowly()));
+                    assert_eq!(ended.load(Ordering::SeqCst), 3);
+                });
+            });
+        });
+    };
+    let thread = std::thread::Builder::new().stack_size(512 << 10);
+    std::thread::scope(|threads| {
+        let thread = thread.spawn_scoped(threads, test).unwrap();
+        thread.join().unwrap();
+    });
 }
 
 /// Goal: what another pool asks of such a thread is done while it waits for that pool. Method: from a pool

@@ -23,6 +23,8 @@
 
 #include "paceline.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #ifdef __cplusplus
@@ -101,9 +103,20 @@ static inline void *pl_box2d_enqueue(void (*run)(void *), void *context, void *u
 
 /* b2FinishTaskCallback of Box2D 3.2. */
 static inline void pl_box2d_finish(void *task, void *user) {
+    const uint64_t moment = 1000000;
     pl_box2d *physics = (pl_box2d *)user;
-    if (task != 0)
-        pl_group_wait(physics->jobs, physics->group, (pl_job)(uintptr_t)task);
+    pl_job job = (pl_job)(uintptr_t)task;
+    pl_status status = task != 0 ? pl_group_wait(physics->jobs, physics->group, job) : PL_OK;
+    int32_t is_done = 0;
+    /* Box2D goes on as if the task had run. So a wait that is refused, because little of the stack is left, is made
+     * again and again: others run the task. */
+    while (status != PL_OK && pl_is_done(physics->jobs, job, &is_done) == PL_OK && !is_done) {
+        status = pl_group_wait_timeout(physics->jobs, physics->group, job, moment);
+        if (status != PL_OK && status != PL_TIMEOUT) {
+            fprintf(stderr, "paceline: Box2D's task cannot be waited for: %s\n", pl_last_error());
+            abort();
+        }
+    }
 }
 
 #ifdef __cplusplus

@@ -4,10 +4,11 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use paceline::{Context, ThreadPin};
+use paceline::{Context, JobId, ScheduleError, ThreadPin};
 
 use crate::latch::CountLatch;
-use crate::registry::{Here, LatchPtr, Registry, StackJob};
+use crate::registry::{Here, Hold, LatchPtr, Registry, StackJob};
+use crate::unwind::{AbortIfPanic, halt_unwinding};
 
 /// Calls `op` on each thread of the current pool, when that has no other jobs of its own, and returns what
 /// the calls return, by the threads' indices.
@@ -80,18 +81,44 @@ impl fmt::Debug for BroadcastContext<'_> {
 }
 
 impl Registry {
-    /// Has a thread run `part` for each pin, with its place in the list.
-    pub(crate) fn on_each<J>(self: &Arc<Self>, pins: Vec<ThreadPin>, mut part: impl FnMut() -> J)
+    /// Has a thread run `part` for each pin. A part is dropped if its thread has left, as workers of a job
+    /// system of the program's may, or if its job is refused for another reason. Returns the jobs, and that
+    /// reason.
+    pub(crate) fn on_each<J>(
+        self: &Arc<Self>,
+        pins: Vec<ThreadPin>,
+        mut part: impl FnMut() -> J,
+    ) -> (Vec<JobId>, Result<(), ScheduleError>)
     where
         J: FnOnce(&Here) + Send + 'static,
     {
+        let (mut ids, mut refused) = (Vec::with_capacity(pins.len()), Ok(()));
         for pin in pins {
             let (registry, part) = (Arc::clone(self), part());
             let job = move |context: &Context<'_>| {
                 Here::with(|here| here.enter(&registry, context, part));
             };
-            self.system().job("broadcast").pinned_to(pin).schedule(job);
+            let made = self.system().job("broadcast").pinned_to(pin);
+            match made.try_schedule(job) {
+                Ok(id) => ids.push(id),
+                Err(ScheduleError::NoSuchThread) => {}
+                Err(error) => refused = Err(error),
+            }
         }
+        (ids, refused)
+    }
+
+    /// Waits for the jobs of a broadcast, of which the latch is told, too.
+    fn wait_for_each(&self, here: &Here, ids: &[JobId], latch: &CountLatch) {
+        self.in_adopted(here, |here| {
+            if let Some(context) = here.context() {
+                // One of them may be pinned to this thread, which finds it if it waits for it. Another job
+                // system's are left to the latch.
+                let each = |&id: &JobId| drop(context.try_wait(id));
+                let _ = halt_unwinding(|| ids.iter().for_each(each));
+            }
+            latch.wait(here);
+        });
     }
 }
 
@@ -105,18 +132,22 @@ where
     let latch = CountLatch::new(pins.len());
     let jobs: Vec<_> = pins.iter().map(|_| StackJob::new(&op)).collect();
     let mut left = jobs.iter();
-    registry.on_each(pins, || {
+    let guard = AbortIfPanic;
+    let (ids, refused) = registry.on_each(pins, || {
         let job = left.next().expect("there is one for each thread");
-        // SAFETY: this function leaves when all have run.
+        // SAFETY: this function leaves when all have run, or were dropped.
         let to_run = unsafe { job.to_run() };
         let opens = LatchPtr::new(&latch);
         move |here: &Here| {
             to_run.run(here);
-            opens.count_down();
+            drop(opens);
         }
     });
-    Here::with(|here| latch.wait(here));
-    let mut results: Vec<(usize, R)> = jobs.into_iter().map(StackJob::into_value).collect();
+    Here::with(|here| registry.wait_for_each(here, &ids, &latch));
+    std::mem::forget(guard);
+    or_panic(refused);
+    let results = jobs.into_iter().filter_map(StackJob::into_value_if_run);
+    let mut results: Vec<(usize, R)> = results.collect();
     results.sort_by_key(|&(index, _)| index);
     results.into_iter().map(|(_, result)| result).collect()
 }
@@ -128,16 +159,26 @@ where
     let op = Arc::new(op);
     let pins = registry.pins();
     // All before the first may end.
-    for _ in &pins {
-        registry.increment_terminate_count();
-    }
-    registry.on_each(pins, || {
-        let (op, registry) = (Arc::clone(&op), Arc::clone(registry));
+    let mut holds: Vec<Hold> = pins.iter().map(|_| Hold::of(registry)).collect();
+    let (_, refused) = registry.on_each(pins, || {
+        let (op, hold) = (Arc::clone(&op), holds.pop());
         move |here: &Here| {
-            registry.catch_unwind(|| op(BroadcastContext::new(here)));
+            let (op, hold) = (op, hold);
+            if let Some(hold) = &hold {
+                let body = || op(BroadcastContext::new(here));
+                hold.registry().catch_unwind(body);
+            }
             // The last one drops it before the pool ends: a program may wait for that.
             drop(op);
-            registry.terminate();
+            drop(hold);
         }
     });
+    or_panic(refused);
+}
+
+/// A job was refused, and its part of the broadcast with it.
+pub(crate) fn or_panic(refused: Result<(), ScheduleError>) {
+    if let Err(error) = refused {
+        panic!("a broadcast: {error}");
+    }
 }

@@ -207,6 +207,15 @@ impl Registry {
         })
     }
 
+    /// Calls `op` in the job system, if this is a job system of the program's, and the calling thread is not
+    /// in one of the pools' jobs: it may be in a job of the program's, which then waits as others do.
+    pub(crate) fn in_adopted<R>(&self, here: &Here, op: impl FnOnce(&Here) -> R) -> R {
+        if !matches!(self.kind, Kind::Adopted { .. }) || here.registry().is_some() {
+            return op(here);
+        }
+        self.system().enter(|context| here.enter(self, context, op))
+    }
+
     /// On a thread of this pool, which may be between jobs.
     #[inline]
     pub(crate) fn in_own_thread<R>(&self, here: &Here, op: impl FnOnce(&Here) -> R) -> R {
@@ -225,19 +234,16 @@ impl Registry {
     {
         if matches!(self.kind, Kind::Adopted { .. }) && here.registry().is_none() {
             // A thread of the program, which takes part in its own job system.
-            return self.system().enter(|context| {
-                let op = |here: &Here| op(here, true);
-                here.enter(self, context, op)
-            });
+            return self.in_adopted(here, |here| op(here, true));
         }
         let latch = CountLatch::new(1);
         let job = StackJob::new(|here: &Here| op(here, true));
         // SAFETY: this function leaves when the job has run.
         let to_run = unsafe { job.to_run() };
-        let opens = LatchPtr(&raw const latch);
+        let opens = LatchPtr::new(&latch);
         self.schedule(move |here| {
             to_run.run(here);
-            opens.count_down();
+            drop(opens);
         });
         latch.wait(here);
         job.into_value()
@@ -286,7 +292,8 @@ fn end(system: Arc<JobSystem>) {
     drop(shut);
 }
 
-/// A latch on the stack of a thread that waits for it.
+/// A latch on the stack of a thread that waits for it. It is counted down when this is dropped: a job has run
+/// then, or never will.
 pub(crate) struct LatchPtr(*const CountLatch);
 
 // SAFETY: a latch may be used by any thread.
@@ -298,10 +305,32 @@ impl LatchPtr {
     pub(crate) fn new(latch: &CountLatch) -> LatchPtr {
         LatchPtr(latch)
     }
+}
 
-    pub(crate) fn count_down(&self) {
+impl Drop for LatchPtr {
+    fn drop(&mut self) {
         // SAFETY: the thread that made it waits for this call.
         unsafe { (*self.0).count_down() };
+    }
+}
+
+/// A hold of the pool, by a job that no thread waits for.
+pub(crate) struct Hold(Arc<Registry>);
+
+impl Hold {
+    pub(crate) fn of(registry: &Arc<Registry>) -> Hold {
+        registry.increment_terminate_count();
+        Hold(Arc::clone(registry))
+    }
+
+    pub(crate) fn registry(&self) -> &Registry {
+        &self.0
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.0.terminate();
     }
 }
 

@@ -1,4 +1,6 @@
 //! A job whose body and result are on the stack of the thread that waits for it.
+//!
+//! The right to run it may be dropped, if the thread that it was for has left.
 
 use std::cell::UnsafeCell;
 
@@ -35,7 +37,7 @@ where
     /// What runs it, on any thread.
     ///
     /// # Safety
-    /// It is made once, is run before the job goes away, and the job is left alone until then.
+    /// It is made once, is run or dropped before the job goes away, and the job is left alone until then.
     pub(crate) unsafe fn to_run(&self) -> StackJobRef {
         StackJobRef {
             job: std::ptr::from_ref(self).cast(),
@@ -64,6 +66,12 @@ where
     pub(crate) fn into_value(self) -> R {
         self.into_result()
             .unwrap_or_else(|payload| resume_unwinding(payload))
+    }
+
+    /// The same, if it has run.
+    pub(crate) fn into_value_if_run(mut self) -> Option<R> {
+        let has_run = self.result.get_mut().is_some();
+        has_run.then(|| self.into_value())
     }
 }
 

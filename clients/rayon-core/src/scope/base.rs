@@ -3,10 +3,11 @@
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use paceline::Context;
+use paceline::{Context, ScheduleError};
 
+use crate::broadcast::or_panic;
 use crate::latch::CountLatch;
-use crate::registry::{BoxedJob, Here, Registry};
+use crate::registry::{BoxedJob, Here, LatchPtr, Registry};
 use crate::unwind::{Payload, halt_unwinding, resume_unwinding};
 
 /// A scope of rayon's.
@@ -68,6 +69,11 @@ impl<'scope> ScopeBase<'scope> {
 
     /// Calls `f`, and returns when all jobs have ended.
     pub(super) fn complete<R>(&self, here: &Here, f: impl FnOnce() -> R) -> R {
+        let registry = Arc::clone(&self.registry);
+        registry.in_adopted(here, |here| self.complete_in(here, f))
+    }
+
+    fn complete_in<R>(&self, here: &Here, f: impl FnOnce() -> R) -> R {
         let result = match here.context() {
             Some(context) if here.is_of(&self.registry) => context.scope(|scope| {
                 let scope = std::ptr::from_ref(scope);
@@ -107,12 +113,12 @@ impl<'scope> ScopeBase<'scope> {
             // SAFETY: the scope is open: a job of it, or its closure, calls this.
             return unsafe { &*inner.0 }.spawn(job);
         }
-        self.jobs.increment();
+        let opens = self.one_more();
         let job = move |here: &Here| {
             // SAFETY: as above, until the count.
             let this: &Self = unsafe { this.scope() };
             this.run(here, body);
-            this.jobs.count_down();
+            drop(opens);
         };
         self.registry.schedule(unborrowed(Box::new(job)));
     }
@@ -131,24 +137,31 @@ impl<'scope> ScopeBase<'scope> {
                 };
                 // SAFETY: as in `spawn`.
                 let scope = unsafe { &*inner.0 };
-                scope.job("broadcast").pinned_to(pin).schedule(job);
+                // It is refused if the thread has left, as workers of a job system of the program's may.
+                match scope.job("broadcast").pinned_to(pin).try_schedule(job) {
+                    Ok(_) | Err(ScheduleError::NoSuchThread) => {}
+                    Err(error) => or_panic(Err(error)),
+                }
             }
             return;
         }
-        let pins = self.registry.pins();
-        for _ in &pins {
-            self.jobs.increment();
-        }
-        self.registry.on_each(pins, || {
-            let (this, body) = (ScopePtr(this.0), Arc::clone(&body));
+        let (_, refused) = self.registry.on_each(self.registry.pins(), || {
+            let (this, body, opens) = (ScopePtr(this.0), Arc::clone(&body), self.one_more());
             unborrowed(Box::new(move |here: &Here| {
                 // SAFETY: as in `spawn`.
                 let this: &Self = unsafe { this.scope() };
                 this.run(here, |here| body(here));
                 drop(body);
-                this.jobs.count_down();
+                drop(opens);
             }))
         });
+        or_panic(refused);
+    }
+
+    /// The scope does not end before this is dropped: a job has run then, or never will.
+    fn one_more(&self) -> LatchPtr {
+        self.jobs.increment();
+        LatchPtr::new(&self.jobs)
     }
 
     /// Runs a body. The scope keeps the first panic.
