@@ -181,6 +181,24 @@ fn threads_of_enkits_have_their_numbers() {
     assert!(out.status.success() && out.stderr.is_empty(), "{out:?}");
 }
 
+/// Goal: threads of the program's may come and go as they do with enkiTS: with a lent number they have no
+/// pinned tasks, and nobody is refused for it; when they take leave, or end, no task of theirs stays live; a
+/// wait for pinned tasks ends inside of another one, and when the scheduler does. Method: a program that
+/// counts, and that orders its threads by what they have done.
+#[test]
+fn threads_of_enkits_take_leave() {
+    let file = crate_folder().join("tests/programs/enkits_leave.c");
+    let out = output_of(&file);
+    let printed = String::from_utf8_lossy(&out.stdout);
+    let leave = "leave: 3 run, all\nnews: after 1\nends: 1 run\n";
+    let whole = format!(
+        "lent: 1 run, 0 registered, its number\nmeanwhile: 1 registered, number 1, 2 run\n{leave}{leave}\
+         nested: 1, then 2\n50 schedulers ended\n"
+    );
+    assert_eq!(printed, whole, "{out:?}");
+    assert!(out.status.success() && out.stderr.is_empty(), "{out:?}");
+}
+
 /// Goal: the interface of enkiTS has no errors, so a mistake ends the program with a line that says what it
 /// was. Method: a program that makes each in a process of its own.
 #[test]

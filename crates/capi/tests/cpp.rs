@@ -120,7 +120,7 @@ fn the_headers_in_c_are_for_cpp() {
     if !is_wanted() {
         return;
     }
-    for name in ["box2d", "enkits", "enkits_threads"] {
+    for name in ["box2d", "enkits", "enkits_threads", "enkits_leave"] {
         let folder = tempfile::tempdir().expect("a scratch folder");
         let file = folder.path().join(name).with_extension("cpp");
         let source = format!("tests/programs/{name}.c");

@@ -8,13 +8,17 @@
  *
  * Threads have numbers as there: 0 is the thread that has called enkiInitTaskScheduler..., then come the external ones,
  * then the workers, all less than enkiGetNumTaskThreads(). An external thread has its number from when it registers
- * until it says that it ends. One that is not registered may add tasks and wait: it has a free number of an external
- * thread while it waits, and runs none if there is no free one. External threads take leave before the scheduler ends.
+ * until it says that it ends. One that is not registered may add tasks and wait: while it waits it is lent a number
+ * behind the workers', and it runs none if none is left.
+ *
+ * A thread's calls are over before the scheduler ends, except enkiWaitForNewPinnedTasks(), enkiRunPinnedTasks() and
+ * enkiDeRegisterExternalTaskThread(): they return then, and may be called after it, until the scheduler is deleted.
  *
  * What is different:
  * - Priorities 0 and 1 are the normal lane, greater ones the background. The priority of a wait is not looked at.
  * - Pinned tasks are for thread 0 and for registered external threads, and not for the workers.
- *   enkiWaitForNewPinnedTasks() runs them, too.
+ *   enkiWaitForNewPinnedTasks() runs them, too. Those that a thread leaves behind count as over without having run.
+ * - There are as many numbers to lend as external threads: enkiGetNumTaskThreads() is greater by that.
  * - A set is cut by time where its parts are long enough: no part is shorter than minRange, the last one included.
  * - On a job system of the program's (pl_enki_scheduler_on) any of its threads may run tasks: enkiGetNumTaskThreads()
  *   is how many it can have, and more than it has workers.
@@ -114,7 +118,7 @@ struct pl_enki_seat {
     pl_pin pin;
     /* How many of its pinned tasks were run, and how many of them it has been told of. */
     uint32_t pinned_over, pinned_told;
-    /* An event that its next pinned task completes; 0: it does not wait for one. */
+    /* An event that its next pinned task completes, for all its waits for one; 0: it does not wait for one. */
     pl_job news;
 };
 
@@ -131,20 +135,22 @@ struct enkiTaskScheduler {
     /* By pl_context_worker: the number of a worker plus one. */
     uint32_t *numbers;
     size_t slots;
-    /* How many external threads there can be; the next worker's number; how many numbers there are; for how many
-     * threads a set is cut. */
-    uint32_t externals, next_number, threads, parallel;
+    /* How many external threads there can be; the next worker's number; the first number to lend; how many numbers
+     * there are; for how many threads a set is cut. */
+    uint32_t externals, next_number, first_lent, threads, parallel;
     /* How many tasks were added and are not over, and PL_ENKI_AWAITED if somebody waits until there are none. */
     uint32_t live;
     /* Completed when there are none; how many threads wait for that. */
     pl_job nothing_left;
     uint32_t waits_for_all;
     uint32_t registered, is_ending;
+    /* How many calls go on that its end waits for, and PL_ENKI_ENDED from then on. */
+    uint32_t inside;
     /* For what comes after what, and for `nothing_left`. */
     pl_enki_mutex lock;
 };
 
-enum { PL_ENKI_AWAITED = 0x40000000 };
+enum { PL_ENKI_AWAITED = 0x40000000, PL_ENKI_ENDED = 0x40000000 };
 
 /* That one thing begins after another: an entry of the list of what comes after the one, and of what the other waits
  * for. */
@@ -273,24 +279,35 @@ static inline uint32_t pl_enki_cpus(void) {
     return (uint32_t)threads;
 }
 
-/* The number of this thread, if it is thread 0 or an external one; else ENKI_NO_THREAD_NUM. */
-static inline uint32_t pl_enki_seat_of(enkiTaskScheduler *of, uintptr_t me) {
-    uint32_t number;
-    for (number = 0; number <= of->externals && number < of->threads; number++) {
+/* A call that may be made while the scheduler ends: whether it has not. pl_enki_exit() follows then. */
+static inline int pl_enki_enter(enkiTaskScheduler *of) {
+    if ((__atomic_fetch_add(&of->inside, 1, __ATOMIC_ACQ_REL) & PL_ENKI_ENDED) == 0)
+        return 1;
+    __atomic_fetch_sub(&of->inside, 1, __ATOMIC_RELEASE);
+    return 0;
+}
+/* The scheduler may be gone after it. */
+static inline void pl_enki_exit(enkiTaskScheduler *of) { __atomic_fetch_sub(&of->inside, 1, __ATOMIC_RELEASE); }
+
+/* Which one of these numbers this thread has; ENKI_NO_THREAD_NUM if none. */
+static inline uint32_t pl_enki_find(enkiTaskScheduler *of, uintptr_t me, uint32_t number, uint32_t end) {
+    for (; number < end; number++) {
         if (__atomic_load_n(&of->number_of[number], __ATOMIC_RELAXED) == me)
             return number;
     }
     return ENKI_NO_THREAD_NUM;
 }
 
-/* Gives this thread a free number of an external thread: this one, or any if it is 0. ENKI_NO_THREAD_NUM if none is
- * free. */
-static inline uint32_t pl_enki_sit_down(enkiTaskScheduler *of, uintptr_t me, uint32_t wanted) {
-    uint32_t number;
-    for (number = 1; number <= of->externals; number++) {
+/* The number of this thread, if it is thread 0 or a registered external one: it has a seat. */
+static inline uint32_t pl_enki_seat_of(enkiTaskScheduler *of) {
+    return pl_enki_find(of, pl_enki_this_thread(), 0, of->externals + 1);
+}
+
+/* Gives this thread one of these numbers. ENKI_NO_THREAD_NUM if none is free. */
+static inline uint32_t pl_enki_sit_down(enkiTaskScheduler *of, uintptr_t me, uint32_t number, uint32_t end) {
+    for (; number < end; number++) {
         uintptr_t vacant = 0;
-        if ((wanted == 0 || wanted == number) &&
-            __atomic_compare_exchange_n(&of->number_of[number], &vacant, me, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        if (__atomic_compare_exchange_n(&of->number_of[number], &vacant, me, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
             return number;
     }
     return ENKI_NO_THREAD_NUM;
@@ -300,17 +317,19 @@ static inline uint32_t pl_enki_sit_down(enkiTaskScheduler *of, uintptr_t me, uin
 static inline uint32_t pl_enki_number(enkiTaskScheduler *of, const pl_context *cx) {
     uintptr_t me = pl_enki_this_thread();
     uint32_t *place = &of->numbers[pl_context_worker(cx)];
-    uint32_t number = __atomic_load_n(place, __ATOMIC_RELAXED), seat;
+    uint32_t number = __atomic_load_n(place, __ATOMIC_RELAXED), other;
     if (me == of->number_of[0])
         return 0;
     if (number != 0 && __atomic_load_n(&of->number_of[number - 1], __ATOMIC_RELAXED) == me)
         return number - 1;
-    seat = pl_enki_seat_of(of, me);
-    if (seat != ENKI_NO_THREAD_NUM)
-        return seat;
+    other = pl_enki_seat_of(of);
+    if (other == ENKI_NO_THREAD_NUM)
+        other = pl_enki_find(of, me, of->first_lent, of->threads);
+    if (other != ENKI_NO_THREAD_NUM)
+        return other;
     if (number == 0) {
         number = __atomic_fetch_add(&of->next_number, 1, __ATOMIC_RELAXED) + 1;
-        if (number > of->threads)
+        if (number > of->first_lent)
             pl_enki_wrong("more threads run tasks than there are numbers: please report it");
         __atomic_store_n(place, number, __ATOMIC_RELAXED);
     }
@@ -320,13 +339,7 @@ static inline uint32_t pl_enki_number(enkiTaskScheduler *of, const pl_context *c
 
 /* The number that this thread's tasks get; ENKI_NO_THREAD_NUM if it has none. Looks through all numbers. */
 static inline uint32_t enkiGetThreadNum(enkiTaskScheduler *of) {
-    uintptr_t me = pl_enki_this_thread();
-    uint32_t number;
-    for (number = 0; number < of->threads; number++) {
-        if (__atomic_load_n(&of->number_of[number], __ATOMIC_RELAXED) == me)
-            return number;
-    }
-    return ENKI_NO_THREAD_NUM;
+    return pl_enki_find(of, pl_enki_this_thread(), 0, of->threads);
 }
 
 static inline void pl_enki_begin(enkiCompletable *it, uint32_t thread);
@@ -350,15 +363,24 @@ static inline int pl_enki_expect(enkiCompletable *it, int has_event) {
     return 1;
 }
 
-/* One task less is live. The scheduler may be gone then, unless a thread waits for that: it waits for the event. */
+/* The event of those that wait until no task is live. Too late: others were added and ended meanwhile. */
+static inline void pl_enki_nothing_left(enkiTaskScheduler *of, pl_job event) {
+    pl_status status = event != 0 ? pl_event_complete(of->jobs, event) : PL_OK;
+    if (status != PL_TOO_LATE)
+        pl_enki_must(status);
+}
+
+/* One task less is live. The scheduler may be gone then, unless this is inside. */
 static inline void pl_enki_one_less(enkiTaskScheduler *of) {
-    if (__atomic_sub_fetch(&of->live, 1, __ATOMIC_ACQ_REL) == PL_ENKI_AWAITED) {
-        pl_job event = __atomic_load_n(&of->nothing_left, __ATOMIC_ACQUIRE);
-        /* Too late: others were added and ended meanwhile. */
-        pl_status status = event != 0 ? pl_event_complete(of->jobs, event) : PL_OK;
-        if (status != PL_TOO_LATE)
-            pl_enki_must(status);
+    uint32_t live = __atomic_load_n(&of->live, __ATOMIC_RELAXED);
+    while (live != PL_ENKI_AWAITED + 1) {
+        if (__atomic_compare_exchange_n(&of->live, &live, live - 1, 1, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            return;
     }
+    __atomic_fetch_add(&of->inside, 1, __ATOMIC_RELAXED); /* Seen by whoever sees that no task is live. */
+    if (__atomic_sub_fetch(&of->live, 1, __ATOMIC_ACQ_REL) == PL_ENKI_AWAITED)
+        pl_enki_nothing_left(of, __atomic_load_n(&of->nothing_left, __ATOMIC_ACQUIRE));
+    pl_enki_exit(of);
 }
 
 /* It is over. It may be gone as soon as the first of those that come after it begins. */
@@ -414,12 +436,25 @@ static inline void pl_enki_part(pl_context *cx, size_t begin, size_t end, void *
 static inline void pl_enki_whole(pl_context *cx, void *data) {
     enkiCompletable *it = (enkiCompletable *)data;
     uint32_t thread = pl_enki_number(it->of, cx);
-    if (it->kind == PL_ENKI_PINNED) {
-        it->run_pinned(it->args);
-        it->of->seats[it->pinned_to].pinned_over++; /* That thread's, which is this one. */
-    } else
-        it->run(0, it->set_size, thread, it->args);
+    it->run(0, it->set_size, thread, it->args);
     pl_enki_leave(it, thread);
+}
+
+/* `data` is the job's copy of the address. */
+static inline void pl_enki_pinned(pl_context *cx, void *data) {
+    enkiCompletable *it = *(enkiCompletable **)data;
+    uint32_t thread = pl_enki_number(it->of, cx);
+    *(enkiCompletable **)data = 0;
+    it->run_pinned(it->args);
+    it->of->seats[it->pinned_to].pinned_over++; /* That thread's, which is this one. */
+    pl_enki_leave(it, thread);
+}
+
+/* The job is over. If it has not run, its thread has left, and the task is over here. */
+static inline void pl_enki_released(void *data) {
+    enkiCompletable *it = *(enkiCompletable **)data;
+    if (it != 0)
+        pl_enki_leave(it, enkiGetThreadNum(it->of));
 }
 
 /* The pin of the thread that it is for. */
@@ -478,8 +513,14 @@ static inline void pl_enki_begin(enkiCompletable *it, uint32_t thread) {
         desc.name = "enki";
         desc.body = pl_enki_whole;
         desc.data = it;
+        if (it->kind == PL_ENKI_PINNED) {
+            desc.body = pl_enki_pinned;
+            desc.data = &it;
+            desc.data_size = sizeof it;
+            desc.release = pl_enki_released;
+            desc.pin = pl_enki_pin(it);
+        }
         desc.lane = lane;
-        desc.pin = it->kind == PL_ENKI_PINNED ? pl_enki_pin(it) : 0;
         desc.group = of->group;
         pl_enki_must(pl_schedule(of->jobs, &desc, &job));
         if (it->kind == PL_ENKI_PINNED)
@@ -540,6 +581,7 @@ static inline enkiTaskScheduler *enkiNewTaskSchedulerWithCustomAllocator(struct 
     enkiTaskScheduler *made = (enkiTaskScheduler *)pl_enki_new(&with, sizeof *made);
     made->made_by = made->config.customAllocator = with;
     made->config.numTaskThreadsToCreate = pl_enki_cpus() - 1;
+    made->inside = PL_ENKI_ENDED; /* Until it begins. */
 #ifdef _WIN32
     InitializeSRWLock(&made->lock);
 #else
@@ -585,8 +627,11 @@ static inline int enkiGetIsWaitforAllCalled(enkiTaskScheduler *of) {
 
 /* On a thread without pinned tasks it does nothing. */
 static inline void enkiRunPinnedTasks(enkiTaskScheduler *of) {
-    if (pl_enki_seat_of(of, pl_enki_this_thread()) != ENKI_NO_THREAD_NUM)
+    if (!pl_enki_enter(of))
+        return;
+    if (pl_enki_seat_of(of) != ENKI_NO_THREAD_NUM)
         pl_enki_must(pl_run_pinned_jobs(of->jobs, 0));
+    pl_enki_exit(of);
 }
 
 /* Whether this thread may run tasks. `*lent` is a number that it has for that, until pl_enki_stand_up; or 0. */
@@ -594,7 +639,7 @@ static inline int pl_enki_may_run(enkiTaskScheduler *of, uint32_t *lent) {
     *lent = 0;
     if (!of->owns_jobs || enkiGetThreadNum(of) != ENKI_NO_THREAD_NUM)
         return 1;
-    *lent = pl_enki_sit_down(of, pl_enki_this_thread(), 0);
+    *lent = pl_enki_sit_down(of, pl_enki_this_thread(), of->first_lent, of->threads);
     return *lent != ENKI_NO_THREAD_NUM;
 }
 
@@ -606,18 +651,19 @@ static inline void pl_enki_stand_up(enkiTaskScheduler *of, uint32_t lent) {
 /* Waits for a job or an event, and runs tasks meanwhile, if this thread may. Else it may return early. */
 static inline void pl_enki_wait(enkiTaskScheduler *of, pl_job job) {
     static const uint64_t HOUR = 3600ull * 1000000000ull;
+    pl_status status = PL_OK;
     uint32_t lent;
     if (pl_enki_may_run(of, &lent)) {
-        pl_enki_must(pl_group_wait(of->jobs, of->group, job));
+        status = pl_group_wait(of->jobs, of->group, job);
         pl_enki_stand_up(of, lent);
     } else if (of->parallel > 1) {
         /* With a time limit a wait runs nothing here. */
-        pl_status status = pl_group_wait_timeout(of->jobs, of->group, job, HOUR);
-        if (status != PL_TIMEOUT)
-            pl_enki_must(status);
+        status = pl_group_wait_timeout(of->jobs, of->group, job, HOUR);
     } else {
         pl_enki_nap(); /* Only thread 0 runs tasks. */
     }
+    if (status != PL_TIMEOUT && status != PL_CANCELLED) /* Cancelled: it is pinned to a thread that has left. */
+        pl_enki_must(status);
 }
 
 /* Not in a task: it is one of those that this waits for. */
@@ -634,7 +680,7 @@ static inline void enkiWaitForAll(enkiTaskScheduler *of) {
             pl_enki_must(pl_event_create(of->jobs, "enki", 1, &event));
             __atomic_store_n(&of->nothing_left, event, __ATOMIC_RELEASE);
             if ((__atomic_fetch_or(&of->live, PL_ENKI_AWAITED, __ATOMIC_ACQ_REL) & ~(uint32_t)PL_ENKI_AWAITED) == 0)
-                pl_enki_must(pl_event_complete(of->jobs, event));
+                pl_enki_nothing_left(of, event);
         }
         __atomic_fetch_add(&of->waits_for_all, 1, __ATOMIC_RELEASE);
         pl_enki_unlock(of);
@@ -655,23 +701,29 @@ static inline void enkiWaitForAll(enkiTaskScheduler *of) {
 /* Returns when this thread has run pinned tasks since the last such call returned, or the scheduler ends. It is for
  * thread 0 and for registered external threads. */
 static inline void enkiWaitForNewPinnedTasks(enkiTaskScheduler *of) {
-    uint32_t number = pl_enki_seat_of(of, pl_enki_this_thread());
-    struct pl_enki_seat *seat;
-    if (number == ENKI_NO_THREAD_NUM)
+    uint32_t number;
+    if (!pl_enki_enter(of))
         return;
-    seat = &of->seats[number];
-    enkiRunPinnedTasks(of);
-    while (seat->pinned_over == seat->pinned_told && !enkiGetIsShutdownRequested(of)) {
-        pl_job event = 0;
-        pl_enki_must(pl_event_create(of->jobs, "enki", 1, &event));
-        __atomic_store_n(&seat->news, event, __ATOMIC_SEQ_CST);
+    number = pl_enki_seat_of(of);
+    if (number != ENKI_NO_THREAD_NUM) {
+        struct pl_enki_seat *seat = &of->seats[number];
         enkiRunPinnedTasks(of);
-        if (seat->pinned_over != seat->pinned_told || __atomic_load_n(&of->is_ending, __ATOMIC_SEQ_CST) != 0)
-            pl_enki_tell(of, number);
-        pl_enki_must(pl_wait(of->jobs, event));
-        enkiRunPinnedTasks(of);
+        while (seat->pinned_over == seat->pinned_told && !enkiGetIsShutdownRequested(of)) {
+            /* There is one if this is in a pinned task that such a wait runs, which needs it, too. */
+            pl_job event = __atomic_load_n(&seat->news, __ATOMIC_SEQ_CST);
+            if (event == 0) {
+                pl_enki_must(pl_event_create(of->jobs, "enki", 1, &event));
+                __atomic_store_n(&seat->news, event, __ATOMIC_SEQ_CST);
+            }
+            enkiRunPinnedTasks(of);
+            if (seat->pinned_over != seat->pinned_told || __atomic_load_n(&of->is_ending, __ATOMIC_SEQ_CST) != 0)
+                pl_enki_tell(of, number);
+            pl_enki_must(pl_wait(of->jobs, event));
+            enkiRunPinnedTasks(of);
+        }
+        seat->pinned_told = seat->pinned_over;
     }
-    seat->pinned_told = seat->pinned_over;
+    pl_enki_exit(of);
 }
 
 static inline void pl_enki_end(enkiTaskScheduler *of) {
@@ -683,6 +735,9 @@ static inline void pl_enki_end(enkiTaskScheduler *of) {
     for (number = 0; number <= of->externals; number++)
         pl_enki_tell(of, number);
     enkiWaitForAll(of);
+    __atomic_fetch_or(&of->inside, PL_ENKI_ENDED, __ATOMIC_ACQ_REL);
+    while (__atomic_load_n(&of->inside, __ATOMIC_ACQUIRE) != PL_ENKI_ENDED)
+        pl_enki_nap(); /* None of them blocks any more. */
     pl_unpin_thread(of->jobs);
     pl_enki_must(pl_group_destroy(of->jobs, of->group));
     if (of->owns_jobs) {
@@ -720,7 +775,8 @@ static inline void enkiInitTaskSchedulerWithConfig(enkiTaskScheduler *of, struct
     of->externals = config.numExternalTaskThreads;
     of->parallel = (uint32_t)workers + 1;
     /* Where the program has other jobs, threads take the places of those that they block. */
-    of->threads = of->externals + 1 + (uint32_t)(of->owns_jobs ? workers : of->slots);
+    of->first_lent = of->externals + 1 + (uint32_t)(of->owns_jobs ? workers : of->slots);
+    of->threads = of->first_lent + (of->owns_jobs ? of->externals : 0);
     of->next_number = of->externals + 1;
     of->numbers = (uint32_t *)pl_enki_new(memory, of->slots * sizeof of->numbers[0]);
     of->number_of = (uintptr_t *)pl_enki_new(memory, of->threads * sizeof of->number_of[0]);
@@ -729,6 +785,7 @@ static inline void enkiInitTaskSchedulerWithConfig(enkiTaskScheduler *of, struct
     of->registered = 0;
     of->is_ending = 0;
     pl_enki_must(pl_pin_thread(of->jobs, 0, &of->seats[0].pin));
+    __atomic_fetch_and(&of->inside, ~(uint32_t)PL_ENKI_ENDED, __ATOMIC_RELEASE);
 }
 
 static inline void enkiInitTaskScheduler(enkiTaskScheduler *of) {
@@ -757,17 +814,20 @@ static inline void enkiDeleteTaskScheduler(enkiTaskScheduler *of) {
 static inline int enkiRegisterExternalTaskThreadNum(enkiTaskScheduler *of, uint32_t number) {
     uintptr_t me = pl_enki_this_thread();
     uint32_t each;
-    if (number == 0 || number > of->externals || pl_enki_sit_down(of, me, number) == ENKI_NO_THREAD_NUM)
+    if (number == 0 || number > of->externals ||
+        pl_enki_sit_down(of, me, number, number + 1) == ENKI_NO_THREAD_NUM)
         return 0;
-    /* A number that it had without being registered. */
-    for (each = of->externals + 1; each < of->threads; each++) {
+    /* A number that it had without being registered. One that is lent goes back after the wait. */
+    for (each = of->externals + 1; each < of->first_lent; each++) {
         uintptr_t mine = me;
         __atomic_compare_exchange_n(&of->number_of[each], &mine, 0, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     }
     {
+        struct pl_enki_seat *seat = &of->seats[number];
         pl_pin pin = 0;
         pl_enki_must(pl_pin_thread(of->jobs, 0, &pin));
-        __atomic_store_n(&of->seats[number].pin, pin, __ATOMIC_RELEASE);
+        seat->pinned_told = seat->pinned_over; /* Those of the thread before. */
+        __atomic_store_n(&seat->pin, pin, __ATOMIC_RELEASE);
     }
     __atomic_fetch_add(&of->registered, 1, __ATOMIC_RELAXED);
     return 1;
@@ -784,14 +844,21 @@ static inline int enkiRegisterExternalTaskThread(enkiTaskScheduler *of) {
 }
 
 static inline void enkiDeRegisterExternalTaskThread(enkiTaskScheduler *of) {
-    uint32_t number = pl_enki_seat_of(of, pl_enki_this_thread());
-    if (number == ENKI_NO_THREAD_NUM || number == 0)
+    uint32_t number;
+    size_t ran;
+    if (!pl_enki_enter(of))
         return;
-    enkiRunPinnedTasks(of);
-    __atomic_store_n(&of->seats[number].pin, 0, __ATOMIC_RELEASE);
-    pl_unpin_thread(of->jobs);
-    __atomic_store_n(&of->number_of[number], 0, __ATOMIC_RELEASE);
-    __atomic_fetch_sub(&of->registered, 1, __ATOMIC_RELAXED);
+    while ((number = pl_enki_seat_of(of)) != ENKI_NO_THREAD_NUM && number != 0) {
+        pl_enki_must(pl_run_pinned_jobs(of->jobs, &ran));
+        if (ran > 0)
+            continue; /* Others may come after those, or they have called this function. */
+        __atomic_store_n(&of->seats[number].pin, 0, __ATOMIC_RELEASE);
+        pl_unpin_thread(of->jobs);
+        __atomic_store_n(&of->number_of[number], 0, __ATOMIC_RELEASE);
+        __atomic_fetch_sub(&of->registered, 1, __ATOMIC_RELAXED);
+        break;
+    }
+    pl_enki_exit(of);
 }
 
 static inline uint32_t enkiGetNumRegisteredExternalTaskThreads(enkiTaskScheduler *of) {
