@@ -294,6 +294,14 @@ fn crowd() {
     let why = heard.js.explain().join("\n");
     let expected = format!("what 63 threads run and wait for; {refused} came that found no place.");
     assert!(why.contains(&expected), "{why}");
+    // The scheduler ends; another one that comes is not heard of.
+    let Heard { js, _stop, .. } = heard;
+    drop(_stop);
+    let says_so = || js.explain().join("\n").contains("the scheduler has ended");
+    while !says_so() {
+        std::thread::yield_now();
+    }
+    assert_eq!(js.job("answer").run(|_| 42).wait(), 42);
 }
 
 /// No scheduler listens.

@@ -5,8 +5,9 @@
 //! PACELINE_HINTS=/tmp/hints.sock ./program
 //! ```
 //!
-//! It looks twenty times a second, and prints what has changed. Without an argument it says something itself,
-//! shows that, and ends.
+//! It looks twenty times a second, and prints all that is said whenever that has changed: a line for each
+//! thread, `nothing` if no thread says anything, and what was passed over, which the README explains. Without
+//! an argument it says something itself, shows that, and ends.
 #![allow(
     clippy::disallowed_methods,
     reason = "an example is a program of its own, with std's threads"
@@ -42,14 +43,20 @@ mod listen {
     const LOOK: Duration = Duration::from_millis(50);
 
     pub(crate) fn run() -> ExitCode {
-        let told = std::env::args_os().nth(1).map(PathBuf::from);
+        let told = match socket() {
+            Ok(told) => told,
+            Err(usage) => {
+                eprintln!("{usage}");
+                return ExitCode::from(2);
+            }
+        };
         let own = || std::env::temp_dir().join(format!("paceline-listen-{}", std::process::id()));
         let path = told.clone().unwrap_or_else(own);
         let (segment, mut broker) = match Segment::new(SHAPE, &path) {
             Ok(both) => both,
             Err(why) => {
-                eprintln!("{}: {why}", path.display());
-                return ExitCode::from(2);
+                eprintln!("{why}");
+                return ExitCode::FAILURE;
             }
         };
         let (stop, stopped) = UnixStream::pair().expect("two sockets");
@@ -74,7 +81,14 @@ mod listen {
         });
         print!("{}", look(&segment).replace(&me.to_string(), "ME"));
         slot.clear_run();
-        println!("and then: {:?}", look(&segment));
+        println!(
+            "and then {}",
+            if look(&segment).is_empty() {
+                "nothing"
+            } else {
+                "more"
+            }
+        );
         drop((slot, page, stop));
         let served = serving.join().is_ok_and(|served| served.is_ok());
         if served {
@@ -84,12 +98,27 @@ mod listen {
         }
     }
 
+    /// The path that was given.
+    fn socket() -> Result<Option<PathBuf>, &'static str> {
+        let mut words = std::env::args_os().skip(1);
+        let first = words.next();
+        let is_path = first.as_ref().is_none_or(|word| {
+            let text = word.to_string_lossy();
+            !text.is_empty() && !text.starts_with('-')
+        });
+        if is_path && words.next().is_none() {
+            Ok(first.map(PathBuf::from))
+        } else {
+            Err("usage: listen [SOCKET], where SOCKET is the path to listen at")
+        }
+    }
+
     fn look_while(segment: &Segment, goes_on: impl Fn() -> bool) {
         let mut last = String::new();
         while goes_on() {
             let now = look(segment);
             if now != last {
-                println!("{}", if now.is_empty() { "nothing\n" } else { &now });
+                print!("{}", if now.is_empty() { "nothing\n" } else { &now });
                 last = now;
             }
             std::thread::sleep(LOOK);
@@ -101,7 +130,7 @@ mod listen {
         let mut text = String::new();
         let skipped = segment.read(&mut |entry| text += &line(entry));
         if skipped != Skipped::default() {
-            let _ = writeln!(text, "passed over: {skipped:?}");
+            let _ = writeln!(text, "passed over: {skipped}");
         }
         text
     }
@@ -109,7 +138,8 @@ mod listen {
     fn line(entry: &Entry<'_>) -> String {
         let mut text = format!("process {}: thread {}", entry.process, entry.thread.0);
         if let Some(Run { lane, deadline }) = entry.runs {
-            let _ = write!(text, " runs {lane:?}");
+            let lane = format!("{lane:?}").to_lowercase();
+            let _ = write!(text, " runs {lane}");
             if let Some(deadline) = deadline {
                 let _ = write!(text, " until {deadline}");
             }

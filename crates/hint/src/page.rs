@@ -1,6 +1,5 @@
 //! A process's page: its memory, and which of its slots have a thread.
 
-use std::any::Any;
 use std::fmt;
 use std::process;
 use std::ptr::NonNull;
@@ -35,7 +34,13 @@ pub struct Page<M: Memory> {
     /// The process that has it, if others could write to it: those that were forked off that.
     process: Option<u32>,
     /// What keeps the words where they are.
-    _memory: Box<dyn Any + Send + Sync>,
+    memory: Box<dyn Keeper>,
+}
+
+/// What keeps the words of a page where they are.
+pub(crate) trait Keeper: Send + Sync {
+    /// Whether the broker that the page is from still has it.
+    fn is_heard(&self) -> bool;
 }
 
 /// Which slots have no thread.
@@ -53,6 +58,12 @@ unsafe impl<M: Memory> Sync for Page<M> {}
 
 /// So that words which lie in a box can be kept as any memory can.
 struct Unshared<M: Memory>(#[expect(dead_code)] Box<[M::AtomicU64]>);
+
+impl<M: Memory> Keeper for Unshared<M> {
+    fn is_heard(&self) -> bool {
+        true
+    }
+}
 
 impl<M: Memory> Page<M> {
     /// A page in memory of this process, with so many slots: for tests, and for models.
@@ -72,7 +83,7 @@ impl<M: Memory> Page<M> {
     pub(crate) unsafe fn over(
         words: NonNull<[M::AtomicU64]>,
         process: Option<u32>,
-        memory: Box<dyn Any + Send + Sync>,
+        memory: Box<dyn Keeper>,
     ) -> Page<M> {
         let slots = Slots {
             free: Vec::new(),
@@ -83,7 +94,7 @@ impl<M: Memory> Page<M> {
             words,
             slots: Lock::new(slots),
             process,
-            _memory: memory,
+            memory,
         }
     }
 
@@ -120,6 +131,26 @@ impl<M: Memory> Page<M> {
     /// How many threads came that found no slot.
     pub fn refused(&self) -> u64 {
         self.slots.with(|slots| slots.refused)
+    }
+
+    /// Whether the scheduler that the page is from still has it: it has not ended since. Costs a system call.
+    pub fn is_heard(&self) -> bool {
+        self.memory.is_heard()
+    }
+
+    /// Whether what is published here is heard, in a sentence. Costs a system call, and allocates.
+    pub fn explain(&self) -> String {
+        if !self.is_heard() {
+            return "Hints: the scheduler has ended, and what this job system says is heard no more; \
+                    programs that are started from now on are heard by the next scheduler."
+                .to_owned();
+        }
+        let slots = self.slots();
+        let refused = match self.refused() {
+            0 => String::new(),
+            refused => format!("; {refused} came that found no place"),
+        };
+        format!("Hints: a scheduler can hear what {slots} threads run and wait for{refused}.")
     }
 
     /// Whether this process may write to it. Costs a system call.

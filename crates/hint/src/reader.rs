@@ -3,6 +3,7 @@
 //! Whatever a page holds, a look costs at most one pass over its slots. An entry counts only as far as the
 //! threads in it are of the process that has the page.
 
+use std::fmt;
 use std::ops::AddAssign;
 
 use event::{Nanos, Task};
@@ -47,6 +48,18 @@ impl AddAssign for Skipped {
         self.foreign = self.foreign.wrapping_add(other.foreign);
         self.malformed = self.malformed.wrapping_add(other.malformed);
         self.refused = self.refused.wrapping_add(other.refused);
+    }
+}
+
+/// In words, for a line that says what was passed over.
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} slots being written, {} threads that are not the program's or have ended, {} slots or pages \
+             that mean nothing, {} threads without a slot",
+            self.changing, self.foreign, self.malformed, self.refused
+        )
     }
 }
 

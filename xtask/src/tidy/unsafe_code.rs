@@ -24,6 +24,7 @@ const ALLOWED: &[&str] = &[
     "crates/hint/src/models.rs",
     "crates/hint/src/page.rs",
     "crates/hint/tests/broker.rs",
+    "crates/hint/tests/client.rs",
     // The job system: jobs' bodies, slots, and borrowed data that several workers reach.
     "crates/paceline/src/access/",
     "crates/paceline/src/api/events.rs",

@@ -6,19 +6,17 @@
 //! first. It is handed out again only when nothing else can write to it any more: a child of the last process
 //! may still have it mapped.
 
-use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
 use std::io;
-use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use platform::{Atomic, Ordering};
 
 use super::memory::{Mapping, MemoryFile};
+use super::place::Place;
 use super::wire::{Answer, Status, send};
 use crate::layout::{LINE_WORDS, MAGIC, shape};
 
@@ -33,7 +31,7 @@ const SO_PEERPIDFD: libc::c_int = 77;
 
 /// What hands out pages. See the module.
 pub struct Broker {
-    path: PathBuf,
+    place: Place,
     listener: UnixListener,
     pages: Vec<MemoryFile>,
     bindings: Mapping,
@@ -59,28 +57,10 @@ impl Broker {
         pages: Vec<MemoryFile>,
         bindings: Mapping,
     ) -> io::Result<Broker> {
-        let about = |what: &str, error: io::Error| {
-            io::Error::new(error.kind(), format!("{}: {what}: {error}", path.display()))
-        };
-        if let Some(folder) = path.parent().filter(|folder| *folder != OsStr::new("")) {
-            fs::create_dir_all(folder).map_err(|error| about("its folder", error))?;
-        }
-        if UnixStream::connect(path).is_ok() {
-            let error = io::Error::from(io::ErrorKind::AddrInUse);
-            return Err(about("another broker listens there", error));
-        }
-        // A socket that a broker left behind. Anything else stays, and is in the way of the next call.
-        if is_socket(path) {
-            fs::remove_file(path).map_err(|error| about("what is there", error))?;
-        }
-        let listener = UnixListener::bind(path).map_err(|error| about("listening", error))?;
-        // Every process may connect. It gets nothing by it but the right to talk about itself.
-        fs::set_permissions(path, PermissionsExt::from_mode(0o666))
-            .map_err(|error| about("its mode", error))?;
-        listener.set_nonblocking(true)?;
+        let (listener, place) = Place::listen(path)?;
         let can_ask = pages.first().is_some_and(can_be_asked);
         Ok(Broker {
-            path: path.to_owned(),
+            place,
             listener,
             used: vec![false; pages.len()],
             pages,
@@ -158,7 +138,7 @@ impl Broker {
                 unsafe { libc::_exit(i32::from(ended.is_err())) }
             }
             process => {
-                let path = mem::take(&mut self.path);
+                let path = self.place.leave();
                 Ok(BrokerProcess {
                     process,
                     keep: Some(keep),
@@ -266,10 +246,6 @@ impl Drop for Broker {
         for client in 0..self.clients.len() {
             self.bind(self.clients[client].page, 0);
         }
-        // In the process that has forked the broker, it is the child's.
-        if self.path != OsStr::new("") {
-            _ = fs::remove_file(&self.path);
-        }
     }
 }
 
@@ -277,7 +253,7 @@ impl fmt::Debug for Broker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut broker = f.debug_struct("Broker");
         broker
-            .field("path", &self.path)
+            .field("path", &self.place.path())
             .field("pages", &self.pages.len())
             .finish_non_exhaustive()
     }
@@ -305,11 +281,6 @@ impl Drop for BrokerProcess {
         // SAFETY: the process is a child of this one, which nothing else waits for.
         _ = unsafe { libc::waitpid(self.process, std::ptr::null_mut(), 0) };
     }
-}
-
-fn is_socket(path: &Path) -> bool {
-    use std::os::unix::fs::FileTypeExt;
-    fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
 }
 
 /// Whether the system says truly whether a file is held: it is not, and then it is.

@@ -9,16 +9,14 @@ use std::path::Path;
 use std::process;
 use std::sync::Arc;
 
-use platform::Os;
+use event::Nanos;
+use platform::{Atomic, Ordering, Os, Platform};
 
 use super::memory::{Mapping, keeps_its_size};
-use super::wire::{Answer, Garbled, Status, receive};
-use crate::error::{ConnectError, ConnectErrorKind};
-use crate::layout::LINE_WORDS;
-use crate::page::Page;
-
-/// How long the broker may take for each step.
-const PATIENCE_MICROS: u32 = 250_000;
+use super::wire::{Answer, Garbled, Status, is_open, receive};
+use crate::error::{ConnectError, ConnectErrorKind, PATH_BYTES_MAX, PATIENCE_MILLIS};
+use crate::layout::{LINE_WORDS, MAGIC, VERSION, header, shape, version_in};
+use crate::page::{Keeper, Page};
 
 /// The sizes that a page may have.
 const MEMORY_PAGE: u32 = 4096;
@@ -27,7 +25,13 @@ const BYTES_MAX: u32 = 1 << 20;
 /// What keeps a page: its memory, and the socket, whose end gives the page back.
 struct Connected {
     _mapping: Mapping,
-    _socket: OwnedFd,
+    socket: OwnedFd,
+}
+
+impl Keeper for Connected {
+    fn is_heard(&self) -> bool {
+        is_open(self.socket.as_fd())
+    }
 }
 
 /// Gets this process a page from the broker that listens at `path`. The process has it until the page and all
@@ -46,8 +50,17 @@ pub fn connect(path: &Path) -> Result<Arc<Page<Os>>, ConnectError> {
 }
 
 fn page_from(path: &Path) -> Result<Arc<Page<Os>>, ConnectErrorKind> {
-    let socket = open(path).map_err(ConnectErrorKind::NoBroker)?;
-    let (words, file) = receive(socket.as_fd()).map_err(ConnectErrorKind::NoAnswer)?;
+    let bytes = path.as_os_str().len();
+    if bytes > PATH_BYTES_MAX {
+        return Err(ConnectErrorKind::PathTooLong(bytes));
+    }
+    let socket = open(path).map_err(|error| match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => ConnectErrorKind::Denied(error),
+        Some(libc::EAGAIN) => ConnectErrorKind::Busy,
+        _ => ConnectErrorKind::NoBroker(error),
+    })?;
+    let patience = Nanos::from_millis(PATIENCE_MILLIS.into());
+    let (words, file) = receive(socket.as_fd(), Os.now() + patience)?;
     let answer = Answer::unpack(words).map_err(|garbled| match garbled {
         Garbled::Version(theirs) => ConnectErrorKind::Version(theirs),
         Garbled::Magic | Garbled::Status => ConnectErrorKind::Garbled,
@@ -64,10 +77,11 @@ fn page_from(path: &Path) -> Result<Arc<Page<Os>>, ConnectErrorKind> {
     let file = file.ok_or(ConnectErrorKind::Garbled)?;
     let mapping = Mapping::of(&file, answer.bytes as usize, true);
     let mapping = mapping.map_err(ConnectErrorKind::NoAnswer)?;
+    check_header(&mapping, &answer).map_err(ConnectErrorKind::Header)?;
     let words = mapping.words();
     let connected = Connected {
         _mapping: mapping,
-        _socket: socket,
+        socket,
     };
     // SAFETY: the mapping is kept, and the words are where it is.
     Ok(Arc::new(unsafe {
@@ -85,8 +99,29 @@ fn is_page(file: &File, bytes: u32) -> bool {
     has_size && is_as_long && keeps_its_size(file.as_fd())
 }
 
-/// A socket that is connected to the one at this path, and waits for nothing longer than the patience.
-fn open(path: &Path) -> io::Result<OwnedFd> {
+/// Whether the header is what the broker's answer says; the part that is not.
+fn check_header(page: &Mapping, answer: &Answer) -> Result<(), &'static str> {
+    let words = page.as_words();
+    // Relaxed: the page was handed over by a system call.
+    let word = |word: usize| words[word].load(Ordering::Relaxed);
+    let slots = (words.len() / LINE_WORDS - 1) as u32;
+    let parts = [
+        ("magic", word(header::MAGIC) == MAGIC),
+        ("version", version_in(word(header::SHAPE)) == VERSION),
+        ("number of slots", word(header::SHAPE) == shape(slots)),
+        (
+            "process",
+            word(header::PROCESS) == u64::from(answer.process),
+        ),
+    ];
+    match parts.iter().find(|(_, fits)| !fits) {
+        Some(&(part, _)) => Err(part),
+        None => Ok(()),
+    }
+}
+
+/// A socket that is connected to the one at this path. Waits no longer than the patience.
+pub(super) fn open(path: &Path) -> io::Result<OwnedFd> {
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
     // SAFETY: no memory is passed.
     let number = unsafe { libc::socket(libc::AF_UNIX, kind, 0) };
@@ -97,16 +132,14 @@ fn open(path: &Path) -> io::Result<OwnedFd> {
     let socket = unsafe { OwnedFd::from_raw_fd(number) };
     let patience = libc::timeval {
         tv_sec: 0,
-        tv_usec: PATIENCE_MICROS as _, // Of another type in each C library.
+        tv_usec: (PATIENCE_MILLIS * 1000) as _, // Of another type in each C library.
     };
-    for option in [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO] {
-        let bytes = size_of::<libc::timeval>() as libc::socklen_t;
-        let value = (&raw const patience).cast();
-        // SAFETY: the value is as large as is said.
-        let set = unsafe { libc::setsockopt(number, libc::SOL_SOCKET, option, value, bytes) };
-        if set != 0 {
-            return Err(io::Error::last_os_error());
-        }
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_SNDTIMEO);
+    let bytes = size_of::<libc::timeval>() as libc::socklen_t;
+    let value = (&raw const patience).cast();
+    // SAFETY: the value is as large as is said.
+    if unsafe { libc::setsockopt(number, level, option, value, bytes) } != 0 {
+        return Err(io::Error::last_os_error());
     }
     // SAFETY: for a struct of numbers all zeros are a value.
     let mut address: libc::sockaddr_un = unsafe { mem::zeroed() };

@@ -16,6 +16,7 @@
 mod broker;
 mod client;
 mod memory;
+mod place;
 mod segment;
 mod wire;
 

@@ -44,8 +44,9 @@ impl Shape {
             && (1..=Shape::SLOTS_MAX).contains(&self.slots);
         if !fits {
             let (pages, slots) = (Shape::PAGES_MAX, Shape::SLOTS_MAX);
-            let what =
-                format!("{self:?}: hints take 1 to {pages} pages and 1 to {slots} slots in each");
+            let what = format!(
+                "hints: the memory can have 1 to {pages} pages and 1 to {slots} slots in each"
+            );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
         let bytes = (self.slots as usize + 1) * LINE_WORDS * 8;
@@ -75,18 +76,23 @@ pub struct Segment {
 
 impl Segment {
     /// Makes the memory, and the broker that hands it to processes: it listens at this path from now on, and
-    /// answers once it [serves](Broker::serve). The folder of the path is made if it is missing.
+    /// answers once it [serves](Broker::serve). The folder of the default path is made if it is missing;
+    /// any other has to be there. A socket at which nothing listens any more is replaced.
     ///
     /// # Errors
     /// If the shape has no pages or too many, if the system has no memory or no files left, or if the path
-    /// cannot be listened at: another broker does, or the folder may not be written.
+    /// cannot be listened at: another broker does, there is no such folder, or it may not be written. The
+    /// text is one line, which names the path where it is about that.
     pub fn new(shape: Shape, path: &Path) -> io::Result<(Segment, Broker)> {
-        let page_bytes = shape.page_bytes()?;
-        let file = |_| MemoryFile::new(c"paceline-hints", page_bytes);
-        let files = (0..shape.pages).map(file);
-        let files: Vec<MemoryFile> = files.collect::<io::Result<_>>()?;
-        let bytes = (shape.pages * 8).next_multiple_of(MEMORY_PAGE);
-        let bindings = MemoryFile::new(c"paceline-hint-bindings", bytes)?;
+        let (files, bindings) = Segment::files(shape).map_err(|error| {
+            let pages = shape.pages;
+            let what = "take fewer, or raise the limit of open files (ulimit -n)";
+            let text = format!("hints: there is no memory for {pages} pages ({error}); {what}");
+            match error.kind() {
+                io::ErrorKind::InvalidInput => error,
+                kind => io::Error::new(kind, text),
+            }
+        })?;
         let pages = files.iter().map(|file| file.map(false));
         let segment = Segment {
             pages: pages.collect::<io::Result<_>>()?,
@@ -94,6 +100,17 @@ impl Segment {
         };
         let broker = Broker::new(path, files, bindings.map(true)?)?;
         Ok((segment, broker))
+    }
+
+    /// The files of the pages, and that of the bindings.
+    fn files(shape: Shape) -> io::Result<(Vec<MemoryFile>, MemoryFile)> {
+        let page_bytes = shape.page_bytes()?;
+        let file = |_| MemoryFile::new(c"paceline-hints", page_bytes);
+        let files = (0..shape.pages).map(file);
+        let files: Vec<MemoryFile> = files.collect::<io::Result<_>>()?;
+        let bytes = (shape.pages * 8).next_multiple_of(MEMORY_PAGE);
+        let bindings = MemoryFile::new(c"paceline-hint-bindings", bytes)?;
+        Ok((files, bindings))
     }
 
     /// Visits what the threads of all processes say, and returns what was passed over. The system is asked

@@ -5,11 +5,16 @@ use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
+use event::Nanos;
+use platform::{Os, Platform};
+
+use crate::error::{ConnectErrorKind, MESSAGE_BYTES};
 use crate::layout::{MAGIC, VERSION};
 
 /// The words of a message.
 const WORDS: usize = 4;
-const BYTES: usize = WORDS * 8;
+const BYTES: usize = MESSAGE_BYTES;
+const _: () = assert!(WORDS * 8 == BYTES);
 
 /// What the broker says to a process that has connected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,25 +130,85 @@ pub(super) fn send(
     }
 }
 
-/// Receives a message, with a file if one came. Waits as long as the socket's timeout says.
-pub(super) fn receive(socket: BorrowedFd<'_>) -> io::Result<([u64; WORDS], Option<File>)> {
+/// Receives a message, with a file if one came. It may come in pieces, all of them until this moment.
+pub(super) fn receive(
+    socket: BorrowedFd<'_>,
+    until: Nanos,
+) -> Result<([u64; WORDS], Option<File>), ConnectErrorKind> {
+    let (mut bytes, mut received, mut file) = ([0; BYTES], 0, None);
+    while received < BYTES {
+        if !is_readable(socket, until).map_err(ConnectErrorKind::NoAnswer)? {
+            return Err(match received {
+                0 => ConnectErrorKind::Silent,
+                some => ConnectErrorKind::CutShort(some),
+            });
+        }
+        let (count, beside) = match receive_piece(socket, &mut bytes[received..]) {
+            Ok(piece) => piece,
+            Err(error) => match error.kind() {
+                io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock => continue,
+                _ => return Err(ConnectErrorKind::NoAnswer(error)),
+            },
+        };
+        if count == 0 {
+            return Err(match received {
+                0 => ConnectErrorKind::HungUp,
+                some => ConnectErrorKind::CutShort(some),
+            });
+        }
+        received += count;
+        file = file.or(beside);
+    }
     let mut words = [0; WORDS];
+    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
+        *word = u64::from_ne_bytes(*bytes);
+    }
+    Ok((words, file))
+}
+
+/// Waits until something can be read, or the socket is closed at its other end. False: the time is over.
+fn is_readable(socket: BorrowedFd<'_>, until: Nanos) -> io::Result<bool> {
+    loop {
+        let left = until - Os.now();
+        let mut asked = libc::pollfd {
+            fd: socket.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // Rounded up, so that it does not turn round and round within the last millisecond.
+        let millis = left.0.div_ceil(1_000_000).min(i32::MAX as u64) as libc::c_int;
+        // SAFETY: the list is one value, which lives until the call is over.
+        match unsafe { libc::poll(&raw mut asked, 1, millis) } {
+            0 => return Ok(false),
+            1.. => return Ok(true),
+            _ => {
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
+/// Receives what is there, without waiting: how many bytes, and the file beside them.
+fn receive_piece(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(usize, Option<File>)> {
     // SAFETY: as in `send`.
     let (mut message, mut room) = unsafe { mem::zeroed::<(libc::msghdr, FileRoom)>() };
     let mut part = libc::iovec {
-        iov_base: words.as_mut_ptr().cast(),
-        iov_len: BYTES,
+        iov_base: bytes.as_mut_ptr().cast(),
+        iov_len: bytes.len(),
     };
     message.msg_iov = &raw mut part;
     message.msg_iovlen = 1;
     message.msg_control = (&raw mut room).cast();
     message.msg_controllen = size_of::<FileRoom>() as _;
-    let flags = libc::MSG_CMSG_CLOEXEC | libc::MSG_WAITALL;
+    let flags = libc::MSG_CMSG_CLOEXEC | libc::MSG_DONTWAIT;
     // SAFETY: the message's parts are the values above, which live until the end.
     let received = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) };
-    if received < 0 {
+    let Ok(received) = usize::try_from(received) else {
         return Err(io::Error::last_os_error());
-    }
+    };
     // SAFETY: the system has filled in the room, and how much of it. One file fits, so no more came.
     let file = unsafe {
         let header = libc::CMSG_FIRSTHDR(&raw const message);
@@ -155,10 +220,23 @@ pub(super) fn receive(socket: BorrowedFd<'_>) -> io::Result<([u64; WORDS], Optio
             File::from(OwnedFd::from_raw_fd(number))
         })
     };
-    if received as usize != BYTES {
-        return Err(io::ErrorKind::UnexpectedEof.into());
+    Ok((received, file))
+}
+
+/// Whether the socket is still open at its other end. Neither waits nor takes anything out of it.
+pub(super) fn is_open(socket: BorrowedFd<'_>) -> bool {
+    let mut byte = 0u8;
+    let flags = libc::MSG_DONTWAIT | libc::MSG_PEEK;
+    // SAFETY: the place is one byte, and as large as is said.
+    let found = unsafe { libc::recv(socket.as_raw_fd(), (&raw mut byte).cast(), 1, flags) };
+    match found {
+        0 => false,
+        1.. => true,
+        _ => matches!(
+            io::Error::last_os_error().kind(),
+            io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+        ),
     }
-    Ok((words, file))
 }
 
 #[cfg(test)]

@@ -161,21 +161,12 @@ impl ToldHints {
         self.book().is_some_and(|book| book.hook_is_ours)
     }
 
-    /// Whether hints are heard, in a sentence; `None` if they were not asked for.
+    /// Whether hints are heard at this moment, in a sentence; `None` if they were not asked for.
     pub(crate) fn explain(&self) -> Option<String> {
         match &self.0 {
             State::Off => None,
             State::Unheard(error) => Some(format!("No {error}.")),
-            State::On(book) => {
-                let slots = book.page.slots();
-                let refused = match book.page.refused() {
-                    0 => String::new(),
-                    refused => format!("; {refused} came that found no place"),
-                };
-                Some(format!(
-                    "Hints: a scheduler can hear what {slots} threads run and wait for{refused}."
-                ))
-            }
+            State::On(book) => Some(book.page.explain()),
         }
     }
 
