@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use event::{Nanos, Task};
 use hint::{BrokerProcess, Segment, Shape, Skipped};
@@ -23,15 +23,22 @@ pub(crate) struct Hints {
 
 impl Hints {
     /// Makes the memory, and starts the process that hands it out. Before the scheduler is loaded, and before
-    /// any thread is started.
+    /// any thread is started. `pages`: for how many processes, if not as usual.
     ///
     /// # Errors
     /// In one line: why not.
-    pub(crate) fn start() -> Result<Hints, String> {
-        let path: PathBuf = hint::path();
-        let failed = |error| format!("hints cannot be heard at {}: {error}", path.display());
-        let (segment, broker) = Segment::new(Shape::default(), &path).map_err(failed)?;
-        let broker = broker.fork().map_err(failed)?;
+    pub(crate) fn start(pages: Option<usize>) -> Result<Hints, String> {
+        let usual = Shape::default();
+        let shape = Shape {
+            pages: pages.unwrap_or(usual.pages),
+            ..usual
+        };
+        allow_files(shape.pages as libc::rlim_t);
+        let made = Segment::new(shape, &hint::path());
+        let (segment, broker) = made.map_err(|error| error.to_string())?;
+        let broker = broker.fork();
+        let broker =
+            broker.map_err(|error| format!("hints: the broker cannot be started ({error})"))?;
         Ok(Hints {
             segment,
             broker,
@@ -84,5 +91,23 @@ impl Hints {
     /// What was passed over in the last round.
     pub(crate) fn skipped(&self) -> Skipped {
         self.skipped
+    }
+}
+
+/// Lets this process and its broker have as many open files as that many pages take: for each its own one, a
+/// program's socket and the end of its process. Where that is not allowed the memory says that there is none.
+fn allow_files(pages: libc::rlim_t) {
+    let needed = 3 * pages + 256;
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the place is a value of the type that is asked for.
+    let found = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } == 0;
+    if found && limit.rlim_cur < needed {
+        limit.rlim_cur = needed;
+        limit.rlim_max = limit.rlim_max.max(needed);
+        // SAFETY: the value is of the type that is asked for.
+        _ = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
     }
 }

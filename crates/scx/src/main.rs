@@ -7,6 +7,7 @@ mod bpf_intf;
 mod bpf_skel;
 mod hints;
 mod kernel;
+mod machine;
 mod options;
 mod run;
 
@@ -17,7 +18,12 @@ use clap::Parser;
 use options::Options;
 
 fn main() -> ExitCode {
-    match run::run(&Options::parse()) {
+    let options = Options::parse();
+    if let Some(why) = options.misuse() {
+        eprintln!("paceline-scx: {why}");
+        return ExitCode::from(2);
+    }
+    match run::run(&options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("paceline-scx: {message}");

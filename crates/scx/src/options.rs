@@ -23,6 +23,9 @@ pub(crate) struct Options {
     /// Hear what programs say about their waits, at the usual place or the one in PACELINE_HINTS
     #[arg(long)]
     pub(crate) hints: bool,
+    /// How many processes can be heard at the same time, with --hints [default: 64]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
+    pub(crate) pages: Option<u64>,
     /// Print what it does, every so many seconds
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) stats: Option<u64>,
@@ -42,10 +45,9 @@ pub(crate) struct Options {
     /// Write the first rounds to this file: what the policy was told, and what it decided
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
-    /// How many rounds that is
-    #[arg(long, value_name = "N", default_value_t = 500,
-          value_parser = clap::value_parser!(u64).range(1..=10_000))]
-    pub(crate) rounds: u64,
+    /// How many rounds that is [default: 500]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) rounds: Option<u64>,
 }
 
 /// The policies.
@@ -70,6 +72,40 @@ pub(crate) enum Part {
 }
 
 impl Options {
+    /// Why the options make no sense together: one of them would do nothing.
+    pub(crate) fn misuse(&self) -> Option<&'static str> {
+        let is_waitfor = self.policy == Policy::Waitfor;
+        let all = [
+            (
+                self.hints && !self.ops().listens(),
+                "--hints: this policy does not listen; take --policy waitfor, or leave --hints out",
+            ),
+            (
+                self.pages.is_some() && !self.hints,
+                "--pages: there are pages only with --hints; add it, or leave --pages out",
+            ),
+            (
+                self.credit.is_some() && !is_waitfor,
+                "--credit: this policy has none; take --policy waitfor, or leave --credit out",
+            ),
+            (
+                self.kicks.is_some() && self.bpf == Part::Core,
+                "--kicks: the core cannot interrupt; take --bpf own, or leave --kicks out",
+            ),
+            (
+                self.rounds.is_some() && self.record.is_none(),
+                "--rounds: nothing is recorded; add --record FILE, or leave --rounds out",
+            ),
+        ];
+        let wrong = all.into_iter().find(|(is_wrong, _)| *is_wrong);
+        wrong.map(|(_, why)| why)
+    }
+
+    /// How many rounds are recorded.
+    pub(crate) fn rounds(&self) -> usize {
+        self.rounds.unwrap_or(500) as usize
+    }
+
     /// The policy, with its slice.
     pub(crate) fn ops(&self) -> Box<dyn Ops> {
         let mut constants = rustland::Constants::default();

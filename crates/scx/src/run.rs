@@ -1,8 +1,7 @@
 //! From the beginning to the end: load, decide, tell, unload.
 
-use std::fs;
+use std::io::Write;
 use std::mem::MaybeUninit;
-use std::path::Path;
 
 use event::Nanos;
 use paceline_scx::{Adapter, Core as _};
@@ -10,45 +9,45 @@ use policy::ops::{Ops, Recorded};
 
 use crate::hints::Hints;
 use crate::kernel::Loaded;
+use crate::machine::{self, SYSTEM};
 use crate::options::{Options, Part};
-
-/// The kernel's folder about sched_ext.
-const SCHED_EXT: &str = "/sys/kernel/sched_ext";
 
 /// Is in charge until it is told to stop.
 ///
 /// # Errors
 /// In one line: why it could not begin, or why the kernel threw it out.
 pub(crate) fn run(options: &Options) -> Result<(), String> {
-    check_machine()?;
-    let capacities = capacities();
+    machine::check(SYSTEM.as_ref())?;
+    let capacities = machine::capacities();
     let mut policy = options.ops();
     // Before the scheduler is loaded: after that the process can map no memory and start none.
-    let mut hints = options.hints.then(Hints::start).transpose()?;
+    let pages = options.pages.map(|pages| pages as usize);
+    let hints = options.hints.then(|| Hints::start(pages));
+    let mut hints = hints.transpose()?;
+    let record = options.record.as_deref();
+    let mut record = record.map(machine::record_file).transpose()?;
     let mut object = MaybeUninit::uninit();
     let loaded = Loaded::load(&mut object, options, &policy.name().replace('-', "_"))?;
     let mut adapter = Adapter::new(loaded, capacities);
     println!("{}", greeting(options, policy.name(), hints.as_ref()));
-    let recorded = match &options.record {
+    let recorded = match &mut record {
         None => {
             decide(options, &mut adapter, policy.as_mut(), hints.as_mut());
             Ok(())
         }
-        Some(path) => {
-            let mut policy = Recorded::new(policy, options.rounds as usize);
+        Some((file, path)) => {
+            let mut policy = Recorded::new(policy, options.rounds());
             decide(options, &mut adapter, &mut policy, hints.as_mut());
-            let written = fs::write(path, policy.take());
+            let written = file.write_all(policy.take().as_ref());
             written.map_err(|error| format!("cannot write {}: {error}", path.display()))
         }
     };
     let ended = adapter.core().unload();
     println!("{}", stats(&mut adapter));
     if let Some(hints) = &hints {
-        let it = hints.skipped();
         println!(
-            "paceline-scx: of the last hints passed over: {} being written, {} of other processes, \
-             {} malformed, {} without a slot",
-            it.changing, it.foreign, it.malformed, it.refused
+            "paceline-scx: of the last hints passed over: {}",
+            hints.skipped()
         );
     }
     ended.map_err(|why| {
@@ -77,41 +76,6 @@ fn decide(
             println!("{}", stats(adapter));
         }
     }
-}
-
-fn check_machine() -> Result<(), String> {
-    if !Path::new(SCHED_EXT).exists() {
-        return Err(format!(
-            "this kernel has no sched_ext (there is no {SCHED_EXT}); it takes Linux from 6.12 on, built with \
-             CONFIG_SCHED_CLASS_EXT"
-        ));
-    }
-    // SAFETY: the call takes nothing and always succeeds.
-    if unsafe { libc::geteuid() } != 0 {
-        return Err("loading a scheduler takes root; try it with sudo".to_owned());
-    }
-    let state = fs::read_to_string(Path::new(SCHED_EXT).join("state")).unwrap_or_default();
-    if state.trim() == "enabled" {
-        let name = fs::read_to_string(Path::new(SCHED_EXT).join("root/ops")).unwrap_or_default();
-        return Err(format!(
-            "another scheduler is loaded: {}; stop it first",
-            name.trim()
-        ));
-    }
-    Ok(())
-}
-
-/// How fast each CPU can be, as the kernel says; where it says nothing they are alike.
-fn capacities() -> Vec<u32> {
-    let count = fs::read_to_string("/sys/devices/system/cpu/possible").ok();
-    let last = count.and_then(|text| text.trim().rsplit(['-', ',']).next()?.parse::<u32>().ok());
-    let capacity = |cpu: u32| {
-        let path = format!("/sys/devices/system/cpu/cpu{cpu}/cpu_capacity");
-        let text = fs::read_to_string(path).ok()?;
-        text.trim().parse().ok()
-    };
-    let all = 0..=last.unwrap_or(0);
-    all.map(|cpu| capacity(cpu).unwrap_or(1024)).collect()
 }
 
 fn greeting(options: &Options, name: &str, hints: Option<&Hints>) -> String {

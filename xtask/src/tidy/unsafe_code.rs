@@ -82,8 +82,9 @@ const ALLOWED: &[&str] = &[
     // Thread and process times of a benchmark, which no facade needs to know.
     "crates/measure/src/cpu_time.rs",
     // Masks and ends of threads, which the kernel is asked for.
+    "crates/scx/src/hints.rs",
     "crates/scx/src/kernel.rs",
-    "crates/scx/src/run.rs",
+    "crates/scx/src/machine.rs",
     // A program's inheritance from the process that starts it.
     "crates/cli/tests/record.rs",
     // What a module exports has its name unmangled, which an attribute says that is unsafe.

@@ -128,7 +128,7 @@ killall frame-bench sleep; sleep 2
 LABEL=killed; load --policy waitfor --hints
 kill -KILL $S; check killed:kernel-takes-over becomes disabled
 check killed:exit-code ended 137
-LABEL=terminated; load --policy rustland-333 --hints
+LABEL=terminated; load --policy rustland-333
 kill -TERM $S; check terminated:exit-code ended 0
 check terminated:kernel-takes-over becomes disabled
 LABEL=hints; load --policy waitfor --hints
