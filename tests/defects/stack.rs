@@ -238,13 +238,20 @@ fn a_large_frame_waits() {
             }
         };
         let end: Arc<dyn Fn(&Context<'_>) + Send + Sync> = Arc::new(end);
+        // The other worker is kept from the levels.
+        let (holds, may_wait) = (Count::default(), deep.clone());
+        let holding = holds.clone();
+        let other = js.job("other").schedule(move |cx| {
+            holding.up();
+            until(|| may_wait.get() == 1);
+            cx.wait(gate_id);
+        });
+        js.flush();
+        until(|| holds.get() == 1);
         let waits = js.job("deep").schedule(move |cx| {
             let base = 0_u8;
             nest_until_low(cx, &raw const base as usize, &end);
         });
-        js.flush();
-        until(|| deep.get() == 1);
-        let other = js.job("other").schedule(move |cx| cx.wait(gate_id));
         js.flush();
         let_run(&js, &[waits, other]);
         let said = said.lock().expect("no panics");
