@@ -61,7 +61,8 @@ typedef enum {
    */
   PL_ABANDONED = 5,
   /**
-   * The job failed so long ago that the reason is forgotten.
+   * The job failed so long ago that the reason is forgotten. When more than 4096 others have failed since,
+   * it may be forgotten that it failed: then waits say PL_OK, and jobs after it run.
    */
   PL_FORGOTTEN = 6,
   /**

@@ -168,7 +168,9 @@ private:
 };
 
 /// A thread that runs the jobs which are pinned to it, in its waits and in run_jobs(): pl::options()
-/// .pinned_to(main_thread.pin()). It is destroyed on the thread that made it, and before the system.
+/// .pinned_to(main_thread.pin()). It is destroyed on the thread that made it, and before the system. A call of
+/// `on_ready` may still be going on then, on another thread, or come later, for a pin that the thread still
+/// has: what it uses lives as long as its copies, as what a shared_ptr in it leads to.
 class pinned_thread {
 public:
     /// Its name, for other threads.
@@ -290,10 +292,23 @@ private:
 template <class T> struct outcome {
     std::optional<T> value;
     std::exception_ptr thrown;
+    bool has_ended_well = false;
 };
 template <> struct outcome<void> {
     std::exception_ptr thrown;
+    bool has_ended_well = false;
 };
+
+/// A time in nanoseconds: none if it is past, the longest that there is if it is longer.
+template <class Rep, class Period> std::uint64_t nanoseconds(std::chrono::duration<Rep, Period> time) {
+    using most = std::chrono::duration<double, std::nano>;
+    constexpr auto longest = std::chrono::nanoseconds::max();
+    if (!(time > std::chrono::duration<Rep, Period>::zero()))
+        return 0;
+    if (std::chrono::duration_cast<most>(time) >= most(longest))
+        return static_cast<std::uint64_t>(longest.count());
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
+}
 
 } // namespace detail
 
@@ -552,8 +567,7 @@ public:
     /// Waits for so long at most; false if the job has not ended then.
     template <class Rep, class Period>
     bool wait_for(job of, std::chrono::duration<Rep, Period> time) const {
-        auto count = std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
-        auto most = count < 0 ? 0 : static_cast<std::uint64_t>(count);
+        auto most = detail::nanoseconds(time);
         pl_status status = pl_group_wait_timeout(owned_.system, owned_.number, of.number(), most);
         if (status == PL_TIMEOUT)
             return false;
@@ -708,7 +722,12 @@ public:
         pl_node_desc desc = how.described(name, at);
         pl_node made = 0;
         check(pl_graph_begin_nested(system_, number_, &desc, &made));
-        declare();
+        try {
+            declare();
+        } catch (...) {
+            pl_graph_end_nested(system_, number_);
+            throw;
+        }
         check(pl_graph_end_nested(system_, number_));
         return node(made);
     }
@@ -800,20 +819,11 @@ class awaited {
 public:
     bool await_ready() const noexcept { return false; }
     void await_suspend(std::coroutine_handle<> waits) {
-        // A job after `of_` goes on with the coroutine. If `of_` fails it never runs, and its end does.
-        auto *next = new continuation{waits, false};
-        pl_job_desc desc{};
-        desc.size = sizeof desc;
-        desc.name = "co_await";
-        desc.body = continuation::run;
-        desc.data = next;
-        desc.release = continuation::end;
+        // A job after `of_` goes on with the coroutine. If `of_` fails that job never runs, and its end makes
+        // another one, after nothing: the coroutine is not run in the middle of what fails. If that is refused,
+        // too, the coroutine goes on there.
         pl_job after = of_.number();
-        desc.after = &after;
-        desc.after_count = 1;
-        pl_job made = 0;
-        // If the call is refused, `end` has gone on already, and the coroutine is told.
-        pl_schedule(raw_, &desc, &made);
+        continuation::schedule(new continuation{waits, raw_, false}, &after, continuation::end);
     }
     void await_resume() const {
         pl_status status = pl_wait_timeout(raw_, of_.number(), 0);
@@ -828,14 +838,32 @@ private:
 
     struct continuation {
         std::coroutine_handle<> waits;
+        pl_system *raw;
         bool has_run;
 
+        static void schedule(continuation *self, const pl_job *after, pl_release end) {
+            pl_job_desc desc{};
+            desc.size = sizeof desc;
+            desc.name = "co_await";
+            desc.body = run;
+            desc.data = self;
+            desc.release = end;
+            desc.after = after;
+            desc.after_count = after != nullptr;
+            // Nothing takes its number: the coroutine may be over by then, and what it keeps with it.
+            pl_schedule(self->raw, &desc, nullptr);
+        }
         static void run(pl_context *, void *data) {
             auto *self = static_cast<continuation *>(data);
             self->has_run = true;
             self->waits.resume();
         }
         static void end(void *data) {
+            std::unique_ptr<continuation> self(static_cast<continuation *>(data));
+            if (!self->has_run)
+                schedule(self.release(), nullptr, last);
+        }
+        static void last(void *data) {
             std::unique_ptr<continuation> self(static_cast<continuation *>(data));
             if (!self->has_run)
                 self->waits.resume();
@@ -893,6 +921,7 @@ public:
                     detail::call(body, cx.raw());
                 else
                     outcome->value.emplace(detail::call(body, cx.raw()));
+                outcome->has_ended_well = true;
             } catch (...) {
                 outcome->thrown = std::current_exception();
                 throw;
@@ -966,16 +995,21 @@ public:
     /// Waits for a result: throws what the job has thrown. A result comes out once.
     template <class T> T wait(result<T> of, pl_site at = here()) {
         pl_status status = pl_wait(raw_, of.number());
-        if (of.outcome_->thrown)
+        // If the wait was refused the job may still run.
+        bool is_over = status == PL_OK || status == PL_FAILED || status == PL_FORGOTTEN;
+        if (is_over && of.outcome_->thrown)
             std::rethrow_exception(of.outcome_->thrown);
         check(status, at);
+        // It failed, or never ran, before so many others failed that this is forgotten.
+        if (!of.outcome_->has_ended_well)
+            throw error(PL_FORGOTTEN, "the job has no result: it failed or was cancelled long ago", at);
         if constexpr (!std::is_void_v<T>)
             return std::move(*of.outcome_->value);
     }
     /// Waits for so long at most; false if the job has not ended then.
     template <class Rep, class Period>
     bool wait_for(job of, std::chrono::duration<Rep, Period> time, pl_site at = here()) {
-        pl_status status = pl_wait_timeout(raw_, of.number(), nanoseconds(time));
+        pl_status status = pl_wait_timeout(raw_, of.number(), detail::nanoseconds(time));
         if (status == PL_TIMEOUT)
             return false;
         check(status, at);
@@ -1031,7 +1065,7 @@ public:
     template <class Rep, class Period>
     pl::frame frame(const char *name, std::chrono::duration<Rep, Period> budget) {
         pl_frame made = 0;
-        check(pl_frame_begin(raw_, name, nanoseconds(budget), &made));
+        check(pl_frame_begin(raw_, name, detail::nanoseconds(budget), &made));
         return pl::frame(raw_, made);
     }
 
@@ -1066,12 +1100,6 @@ private:
         desc.workers = workers;
         desc.no_workers = workers == 0;
         return desc;
-    }
-
-    template <class Rep, class Period>
-    static std::uint64_t nanoseconds(std::chrono::duration<Rep, Period> time) {
-        auto count = std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
-        return count < 0 ? 0 : static_cast<std::uint64_t>(count);
     }
 
     std::string text(pl_status (*ask)(pl_system *, char *, std::size_t, std::size_t *)) const {

@@ -92,7 +92,8 @@ static inline void *pl_box2d_enqueue(void (*run)(void *), void *context, void *u
     desc.data = &task;
     desc.data_size = sizeof task;
     desc.group = physics->group;
-    if (pl_schedule(physics->jobs, &desc, &job) != PL_OK) {
+    /* Without a group, since pl_box2d_begin was refused, or without room for a job: Box2D allows to run it at once. */
+    if (physics->group == 0 || pl_schedule(physics->jobs, &desc, &job) != PL_OK) {
         run(context);
         return 0;
     }

@@ -24,7 +24,8 @@ pub enum pl_status {
     PL_DEADLOCK = 4,
     /// The event went away without being completed.
     PL_ABANDONED = 5,
-    /// The job failed so long ago that the reason is forgotten.
+    /// The job failed so long ago that the reason is forgotten. When more than 4096 others have failed since,
+    /// it may be forgotten that it failed: then waits say PL_OK, and jobs after it run.
     PL_FORGOTTEN = 6,
     /// As many jobs are live as the job system may have (max_jobs), or a graph has as many as it may.
     PL_FULL = 7,

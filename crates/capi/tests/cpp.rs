@@ -37,8 +37,13 @@ const CHECKED: &[&str] = &[
 
 /// Runs a program of one file with the checkers, which find nothing, and expects it to end well.
 fn runs_clean(file: &Path) {
+    runs_clean_as("c++17", file);
+}
+
+/// The same in another standard.
+fn runs_clean_as(standard: &'static str, file: &Path) {
     let folder = tempfile::tempdir().expect("a scratch folder");
-    let program = cpp("c++17", CHECKED).compiled(file, folder.path());
+    let program = cpp(standard, CHECKED).compiled(file, folder.path());
     let out = Command::new(program)
         .output()
         .expect("it was just compiled");
@@ -137,6 +142,19 @@ fn what_is_assigned_is_given_back_once() {
         return;
     }
     runs_clean(&crate_folder().join("tests/programs/moved.cpp"));
+}
+
+/// Goal: waits beside failures find what is so: no result of a job that never ran, times without end, graphs
+/// whose declaration has thrown, coroutines that go on after a failure. Method: a program that does each,
+/// with the checkers.
+#[test]
+fn waits_beside_failures_find_what_is_so() {
+    if !is_wanted() {
+        return;
+    }
+    for standard in ["c++17", "c++20"] {
+        runs_clean_as(standard, &crate_folder().join("tests/programs/waits.cpp"));
+    }
 }
 
 /// Goal: the body of a loop, which several threads call at once, cannot change itself unseen, and the

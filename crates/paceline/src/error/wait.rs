@@ -69,7 +69,9 @@ pub enum WaitError {
         /// The event.
         label: Label,
     },
-    /// The job failed, and the reason is forgotten: only those of the last 4096 failures are kept.
+    /// The job failed, and the reason is forgotten: only those of the last 4096 failures are kept. When so
+    /// many others have failed since, it may be forgotten that it failed: then a wait is `Ok`, and jobs after
+    /// it run. Of a job with a handle it is never forgotten.
     Forgotten,
     /// The job system was shut down before the job could run.
     ShutDown,
