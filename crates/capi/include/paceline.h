@@ -1024,8 +1024,8 @@ pl_status pl_graph_begin_nested(pl_system *system,
  * Has the calling thread run jobs whose descriptions name it (`pin`), and puts its name into `*out`: in
  * its waits outside of jobs, whether they need them or not; in a wait in the middle of a job, if that
  * needs them or is of their group (pl_group_wait); in pl_poll and in pl_run_pinned_jobs. Where there are no
- * workers, in pl_flush, too. A second call gives the same name. `desc` may be null.
- * Takes a lock.
+ * workers, in pl_flush, too. A second call gives the same name; its `on_ready` is called instead of the
+ * first one's until it is taken back. `desc` may be null. Takes a lock.
  *
  * Requires: `system` was made by pl_system_create. `desc` is null or points to a description whose `size` is right.
  * `out` may be written to.

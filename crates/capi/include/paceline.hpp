@@ -169,8 +169,7 @@ private:
 
 /// A thread that runs the jobs which are pinned to it, in its waits and in run_jobs(): pl::options()
 /// .pinned_to(main_thread.pin()). It is destroyed on the thread that made it, and before the system. A call of
-/// `on_ready` may still be going on then, on another thread, or come later, for a pin that the thread still
-/// has: what it uses lives as long as its copies, as what a shared_ptr in it leads to.
+/// `on_ready` may still be going on then, on another thread: it owns what it uses, by a shared_ptr for example.
 class pinned_thread {
 public:
     /// Its name, for other threads.

@@ -26,6 +26,7 @@ mod frames;
 mod graph;
 mod graphs;
 mod groups;
+mod hooks;
 mod jobs;
 mod loops;
 mod names;

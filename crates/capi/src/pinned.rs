@@ -3,13 +3,15 @@
 use std::cell::RefCell;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
+use std::sync::{Arc, Weak};
 
 use paceline::{PinnedThread, ThreadPin};
 
 use crate::body::pl_release;
 use crate::described::{Carried, Described, must_be, or_nothing, put, read};
+use crate::hooks::{Hook, calls};
 use crate::status::{Answer, Refusal, call, pl_status};
-use crate::system::{named, pl_system};
+use crate::system::{fresh_number, named, pl_system};
 
 /// Names a thread that jobs are pinned to. Zero is none.
 pub type pl_pin = u64;
@@ -40,34 +42,33 @@ unsafe impl Described for pl_pin_desc {
     const FIRST_SIZE: usize = size_of::<pl_pin_desc>();
 }
 
-/// The function and the data that a thread is called by.
-struct Hook {
-    function: pl_ready,
-    data: Carried,
-    release: pl_release,
+/// A call of pl_pin_thread that was not taken back.
+struct Pinned {
+    of: &'static pl_system,
+    _thread: PinnedThread,
+    /// The number of its hook; 0: it has none.
+    hook: u64,
 }
 
-impl Hook {
-    fn call(&self) {
-        if let Some(function) = self.function {
-            // SAFETY: what pl_pin_thread demands of the function and its data.
-            unsafe { function(self.data.0) };
-        }
+impl Pinned {
+    /// What this call has named.
+    fn hook(&self) -> Option<Weak<Hook>> {
+        let hooks = self.of.lock(&self.of.hooks).ok()?;
+        hooks.get(&self.hook).map(Arc::downgrade)
     }
 }
 
-impl Drop for Hook {
+impl Drop for Pinned {
     fn drop(&mut self) {
-        if let Some(release) = self.release {
-            // SAFETY: as above; it is called once.
-            unsafe { release(self.data.0) };
-        }
+        let hooks = self.of.lock(&self.of.hooks);
+        let hook = hooks.map(|mut hooks| hooks.remove(&self.hook));
+        drop(hook); // It may call the program.
     }
 }
 
 thread_local! {
-    /// The calls of pl_pin_thread on this thread, with their job systems.
-    static PINNED: RefCell<Vec<(*const pl_system, PinnedThread)>> = const { RefCell::new(Vec::new()) };
+    /// Those of this thread.
+    static PINNED: RefCell<Vec<Pinned>> = const { RefCell::new(Vec::new()) };
 }
 
 impl pl_system {
@@ -83,7 +84,7 @@ impl pl_system {
     fn is_pinned_here(&self) -> Answer {
         let is_here = PINNED.with(|pinned| {
             let pinned = pinned.borrow();
-            pinned.iter().any(|(of, _)| std::ptr::eq(*of, self))
+            pinned.iter().any(|call| std::ptr::eq(call.of, self))
         });
         let error = || Refusal::invalid("this thread has not called pl_pin_thread");
         is_here.then_some(()).ok_or_else(error)
@@ -93,8 +94,8 @@ impl pl_system {
 /// Has the calling thread run jobs whose descriptions name it (`pin`), and puts its name into `*out`: in
 /// its waits outside of jobs, whether they need them or not; in a wait in the middle of a job, if that
 /// needs them or is of their group (pl_group_wait); in pl_poll and in pl_run_pinned_jobs. Where there are no
-/// workers, in pl_flush, too. A second call gives the same name. `desc` may be null.
-/// Takes a lock.
+/// workers, in pl_flush, too. A second call gives the same name; its `on_ready` is called instead of the
+/// first one's until it is taken back. `desc` may be null. Takes a lock.
 ///
 /// # Safety
 /// `system` was made by pl_system_create. `desc` is null or points to a description whose `size` is right.
@@ -121,12 +122,21 @@ pub unsafe extern "C" fn pl_pin_thread(
         // SAFETY: the caller's promise.
         let system = unsafe { named(system) }?;
         let mut thread = system.js()?.try_pinned_thread()?;
+        let mut number = 0;
         if let Some(hook) = hook.filter(|hook| hook.function.is_some()) {
-            thread = thread.on_ready(move || hook.call());
+            number = fresh_number();
+            let hook = Arc::new(hook);
+            thread = thread.on_ready(calls(Arc::downgrade(&hook)));
+            system.lock(&system.hooks)?.insert(number, hook);
         }
         // SAFETY: the caller's promise.
         unsafe { put(out, thread.pin().to_bits()) };
-        PINNED.with(|pinned| pinned.borrow_mut().push((system, thread)));
+        let pinned = Pinned {
+            of: system,
+            _thread: thread,
+            hook: number,
+        };
+        PINNED.with(|all| all.borrow_mut().push(pinned));
         Ok(pl_status::PL_OK)
     });
     // SAFETY: the caller's promise.
@@ -164,11 +174,23 @@ pub unsafe extern "C" fn pl_unpin_thread(system: *mut pl_system) -> pl_status {
         // SAFETY: the caller's promise.
         let system = unsafe { named(system) }?;
         let was_here = system.is_pinned_here();
+        let is_of = |call: &Pinned| std::ptr::eq(call.of, system);
         let last = PINNED.with(|pinned| {
             let mut pinned = pinned.borrow_mut();
-            let last = pinned.iter().rposition(|(of, _)| std::ptr::eq(*of, system));
+            let last = pinned.iter().rposition(is_of);
             last.map(|place| pinned.remove(place))
         });
+        // The hook before it is called again.
+        let before = PINNED.with(|pinned| {
+            let pinned = pinned.borrow();
+            let mut of_system = pinned.iter().rev().filter(|call| is_of(call));
+            of_system.find_map(Pinned::hook)
+        });
+        if let Some(before) = before.filter(|_| last.as_ref().is_some_and(|last| last.hook != 0))
+            && let Ok(thread) = system.js()?.try_pinned_thread()
+        {
+            drop(thread.on_ready(calls(before)));
+        }
         drop(last); // It may call the program.
         system.js()?;
         was_here.map(|()| pl_status::PL_OK)

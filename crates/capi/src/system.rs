@@ -18,6 +18,7 @@ use paceline::{
 
 use crate::described::{Described, must_be, or_nothing, read, text};
 use crate::graph::ProgramGraph;
+use crate::hooks::Hook;
 use crate::status::{Answer, Refusal, call, pl_status};
 
 /// A job system.
@@ -40,6 +41,8 @@ pub struct pl_system {
     pub(crate) frames: Mutex<HashMap<u64, Frame<'static>>>,
     pub(crate) groups: Mutex<HashMap<u64, Arc<Group>>>,
     pub(crate) graphs: Mutex<HashMap<u64, Arc<ProgramGraph>>>,
+    /// What threads are called by for jobs that are pinned to them.
+    pub(crate) hooks: Mutex<HashMap<u64, Arc<Hook>>>,
     pub(crate) trace: Mutex<Option<Trace>>,
 }
 
@@ -322,6 +325,7 @@ pub unsafe extern "C" fn pl_system_create(
             frames: Mutex::default(),
             groups: Mutex::default(),
             graphs: Mutex::default(),
+            hooks: Mutex::default(),
             trace: Mutex::default(),
         }));
         lock(&ALL).push(system);
@@ -365,6 +369,7 @@ pub unsafe extern "C" fn pl_system_destroy(system: *mut pl_system) -> pl_status 
             // SAFETY: this happens once, and no call begins to look at the bytes that stay.
             drop(unsafe { std::ptr::read(&*system.js) });
         }
+        drop(emptied(&system.hooks)); // Nothing is ready any more.
         trace?;
         Ok(pl_status::PL_OK)
     })

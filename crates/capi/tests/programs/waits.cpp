@@ -65,6 +65,21 @@ void declarations_that_throw() {
     graph.run();
 }
 
+// What a pin has called is called as long as it is the last one, and then what the one before has called.
+void pins() {
+    pl::system jobs(1);
+    int first = 0, second = 0;
+    auto a = jobs.pin_thread([&first] { first++; });
+    auto pinned = [&] { jobs.schedule("pinned", [] {}, pl::options().pinned_to(a.pin())); };
+    pinned();
+    {
+        auto b = jobs.pin_thread([&second] { second++; });
+        pinned();
+    }
+    pinned();
+    must(first == 2 && second == 1, "each was called for its jobs");
+}
+
 #if defined(__cpp_impl_coroutine)
 struct task {
     struct promise_type {
@@ -130,6 +145,7 @@ int main() {
     results_that_never_were();
     times();
     declarations_that_throw();
+    pins();
     coroutines();
     return wrong;
 }
