@@ -1106,8 +1106,9 @@ pl_status pl_token_create(pl_system *system,
                           pl_token *out);
 
 /**
- * Cancels a token. Its jobs that have not begun do not begin: waits for them say PL_CANCELLED. Those that
- * run may ask pl_token_is_cancelled. It cannot be taken back; a second call does nothing. Takes a lock.
+ * Cancels a token. Its jobs that have not begun do not begin: waits for them say PL_CANCELLED, once the jobs
+ * and events that they come after are over. Those that run may ask pl_token_is_cancelled. It cannot be taken
+ * back; a second call does nothing. Takes a lock.
  *
  * Requires: `system` was made by pl_system_create.
  */

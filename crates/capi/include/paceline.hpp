@@ -1089,7 +1089,8 @@ public:
 
 #if defined(__cpp_impl_coroutine)
     /// `co_await jobs.done(job)`: goes on, on a thread that runs jobs, when the job has ended; throws if it
-    /// did not end well.
+    /// did not end well. If there is no room for one more job it goes on at once, and throws PL_TIMEOUT: the
+    /// job may still run then.
     awaited done(job of) { return awaited(raw_, of); }
 #endif
 

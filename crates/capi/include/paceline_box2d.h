@@ -2,7 +2,7 @@
  * C99 and C++. Include Box2D's header yourself; this one needs nothing of it.
  *
  *     pl_box2d physics;
- *     pl_box2d_begin(&physics, jobs);
+ *     pl_box2d_begin(&physics, jobs);           // If it is refused, each task runs at once.
  *     b2WorldDef def = b2DefaultWorldDef();
  *     def.workerCount = physics.worker_count;
  *     def.enqueueTask = pl_box2d_enqueue;       // Box2D 3.2: tasks without a range.

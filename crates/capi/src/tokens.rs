@@ -64,8 +64,9 @@ pub unsafe extern "C" fn pl_token_create(
     unsafe { or_nothing(status, out, 0) }
 }
 
-/// Cancels a token. Its jobs that have not begun do not begin: waits for them say PL_CANCELLED. Those that
-/// run may ask pl_token_is_cancelled. It cannot be taken back; a second call does nothing. Takes a lock.
+/// Cancels a token. Its jobs that have not begun do not begin: waits for them say PL_CANCELLED, once the jobs
+/// and events that they come after are over. Those that run may ask pl_token_is_cancelled. It cannot be taken
+/// back; a second call does nothing. Takes a lock.
 ///
 /// # Safety
 /// `system` was made by pl_system_create.
