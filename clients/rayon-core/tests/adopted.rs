@@ -34,7 +34,9 @@ fn calls_in_jobs_wait_as_jobs_do() {
         let (send, receive) = std::sync::mpsc::channel();
         rayon_core::spawn(move || send.send(broadcast()).unwrap());
         assert_eq!(receive.recv(), Ok(WORKERS));
-        assert_eq!(rayon_core::join(broadcast, || 1), (WORKERS, 1));
+        assert_eq!(rayon_core::join(broadcast, broadcast), (WORKERS, WORKERS));
+        let both = [(); 2].map(|()| system.job("both").run(|_| broadcast()));
+        assert_eq!(both.map(|job| job.wait()), [WORKERS; 2]);
         let parts = Arc::new(AtomicUsize::new(0));
         let in_scope = Arc::clone(&parts);
         system.wait(system.job("scope").schedule(move |_| {

@@ -207,10 +207,15 @@ impl Registry {
         })
     }
 
-    /// Calls `op` in the job system, if this is a job system of the program's, and the calling thread is not
-    /// in one of the pools' jobs: it may be in a job of the program's, which then waits as others do.
+    /// Whether the calling thread takes part in this job system, which is the program's: it is in no pool,
+    /// but may be in a job of the program's.
+    fn lets_in(&self, here: &Here) -> bool {
+        matches!(self.kind, Kind::Adopted { .. }) && here.registry().is_none()
+    }
+
+    /// Calls `op`; in the job system, if the calling thread takes part in it, so that it waits as others do.
     pub(crate) fn in_adopted<R>(&self, here: &Here, op: impl FnOnce(&Here) -> R) -> R {
-        if !matches!(self.kind, Kind::Adopted { .. }) || here.registry().is_some() {
+        if !self.lets_in(here) {
             return op(here);
         }
         self.system().enter(|context| here.enter(self, context, op))
@@ -232,8 +237,7 @@ impl Registry {
         OP: FnOnce(&Here, bool) -> R + Send,
         R: Send,
     {
-        if matches!(self.kind, Kind::Adopted { .. }) && here.registry().is_none() {
-            // A thread of the program, which takes part in its own job system.
+        if self.lets_in(here) {
             return self.in_adopted(here, |here| op(here, true));
         }
         let latch = CountLatch::new(1);

@@ -52,32 +52,28 @@ impl<P: Platform> Context<'_, P> {
     /// If there is no stack left for bodies, and no other worker to run them instead.
     #[inline]
     pub(crate) fn check_stack(&self) {
-        if !self.has_room(false) {
-            no_stack_left();
-        }
+        self.check_stack_until(Nanos::MAX);
     }
 
     /// The same for a wait with a deadline: it ends by itself, if there is a worker to run what it waits for.
     #[inline]
     pub(super) fn check_stack_until(&self, deadline: Nanos) {
-        if !self.has_room(deadline != Nanos::MAX) {
+        if !self.has_stack() && !self.may_rest(deadline != Nanos::MAX) {
             no_stack_left();
         }
     }
 
-    /// Whether a wait may begin here. `is_timed`: one that ends by itself.
-    #[inline]
-    fn has_room(&self, is_timed: bool) -> bool {
-        self.has_stack() || self.may_rest(is_timed)
-    }
-
-    /// Whether another thread can run what a wait that begins in the reserve waits for.
+    /// Whether another thread can run what a wait that begins in the reserve waits for. `is_timed`: the wait
+    /// ends by itself.
     #[cold]
     #[inline(never)]
     fn may_rest(&self, is_timed: bool) -> bool {
         let shared = self.shared;
-        if shared.workers.active() == 0 || is_timed {
-            return is_timed && shared.workers.active() > 0;
+        if shared.workers.active() == 0 {
+            return false;
+        }
+        if is_timed {
+            return true;
         }
         // Further down it could not go on if all others came to rest, or if it waited for a job that is
         // pinned to this thread.
