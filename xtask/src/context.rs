@@ -13,6 +13,8 @@ pub(crate) struct Context {
     pub(crate) target: PathBuf,
     /// The workspace's own packages as cargo sees them; no outside package.
     pub(crate) metadata: Metadata,
+    /// Whether a run of stages has those that take part with `--all` only.
+    pub(crate) all_stages: bool,
 }
 
 impl Context {
@@ -26,6 +28,7 @@ impl Context {
             root: metadata.workspace_root.clone().into_std_path_buf(),
             target: metadata.target_directory.clone().into_std_path_buf(),
             metadata,
+            all_stages: false,
         })
     }
 

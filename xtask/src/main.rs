@@ -1,6 +1,6 @@
 //! `cargo xtask`: the project's automation, in one place and one language.
 //!
-//! - `cargo xtask test` runs everything that must pass, in stages (the table is `stages.rs`);
+//! - `cargo xtask test` runs what must pass, in stages (the table is `stages`);
 //! - `cargo xtask tidy` checks the house rules (one function each, in `tidy/`);
 //! - `cargo xtask peers` builds the peers of `paceline-bench --peers` that are not Rust;
 //! - `cargo xtask oracle` fetches Perfetto's trace processor, which judges what crate `trace` says;
@@ -92,7 +92,7 @@ enum Task {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let passed = Context::load().and_then(|context| match &arguments.task {
-        Task::Test(options) => test::run(&context, options),
+        Task::Test(options) => test::run(context, options),
         Task::Tidy(options) => tidy::run(&context, options),
         Task::Peers(options) => peers::run(&context, options),
         Task::Oracle(options) => oracle::run(&context, options),

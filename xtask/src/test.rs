@@ -1,4 +1,4 @@
-//! `cargo xtask test`: runs the stages of `stages.rs` in order and counts the tests in them.
+//! `cargo xtask test`: runs the stages of `stages` in order and counts the tests in them.
 
 use std::time::{Duration, Instant};
 
@@ -21,10 +21,15 @@ whole output of each stage is kept in target/xtask/STAGE.log. The last line is t
 tests: `N passed, N failed`; a stage that fails otherwise counts as one failed test.
 
 Examples:
-  cargo xtask test                     everything, as CI does
+  cargo xtask test                     what each change must pass
+  cargo xtask test --all               everything, as CI does
   cargo xtask test --only fmt clippy tidy
-  cargo xtask test --skip miri tsan    the quicker half")]
+  cargo xtask test --only miri tsan    after changes to unsafe or lock-free parts")]
 pub(crate) struct Options {
+    /// Also run the stages that compile something once more: for other checkers, toolchains, systems and
+    /// programs
+    #[arg(long)]
+    all: bool,
     /// Run these stages and no others
     #[arg(long, num_args = 1.., value_name = "STAGE", value_delimiter = ',',
           value_parser = stage_names(), hide_possible_values = true)]
@@ -55,6 +60,8 @@ enum Verdict {
     Failed,
     /// Cannot run on this machine, and why.
     NotAvailable(String),
+    /// Takes part in a run with `--all`.
+    Left,
     /// Switched off in the table, and why.
     Off(&'static str),
 }
@@ -70,7 +77,11 @@ struct Report {
 }
 
 /// Runs the selected stages; whether all of them passed.
-pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> {
+pub(crate) fn run(context: Context, options: &Options) -> Result<bool, String> {
+    let context = &Context {
+        all_stages: options.all,
+        ..context
+    };
     let stages = selection::selected(&options.only, &options.skip);
     if options.list {
         print!("{}", listed(&stages));
@@ -131,8 +142,11 @@ fn report(context: &Context, stage: &Stage, asked_for: bool, verbose: bool) -> R
         note: String::new(),
         failure: String::new(),
     };
-    if let (Switch::Off(why), false) = (&stage.switch, asked_for) {
-        report.verdict = Verdict::Off(why);
+    if !asked_for && !stage.switch.takes_part(context.all_stages) {
+        report.verdict = match stage.switch {
+            Switch::Off(why) => Verdict::Off(why),
+            Switch::On | Switch::WithAll => Verdict::Left,
+        };
         return report;
     }
     let missing = if asked_for {
@@ -232,6 +246,7 @@ impl Report {
             Verdict::Ok => ("ok", self.note.clone()),
             Verdict::Failed => ("failed", String::new()),
             Verdict::NotAvailable(why) => ("not available", why.clone()),
+            Verdict::Left => ("left", "with --all".to_owned()),
             Verdict::Off(why) => ("off", (*why).to_owned()),
         };
         if self.counts != Counts::default() {
@@ -280,6 +295,10 @@ fn summary(reports: &[Report], not_run: &[&str], elapsed: Duration) -> String {
         }),
     );
     group(
+        "with --all",
+        with(|verdict| (*verdict == Verdict::Left).then(String::new)),
+    );
+    group(
         "off",
         with(|verdict| match verdict {
             Verdict::Off(why) => Some(format!(" ({why})")),
@@ -306,8 +325,10 @@ fn listed(stages: &[&Stage]) -> String {
     let mut text = String::new();
     for stage in stages {
         text.push_str(&format!("{:<9} {}\n", stage.name, stage.purpose));
-        if let Switch::Off(why) = stage.switch {
-            text.push_str(&format!("{:<11}off: {why}\n", ""));
+        match stage.switch {
+            Switch::On => {}
+            Switch::WithAll => text.push_str(&format!("{:<11}with --all\n", "")),
+            Switch::Off(why) => text.push_str(&format!("{:<11}off: {why}\n", "")),
         }
         for step in stage.steps {
             let line = match step {
@@ -355,11 +376,13 @@ mod tests {
         let reports = [
             ended("fmt", Verdict::Ok, 0, 0),
             ended("miri", Verdict::NotAvailable("no nightly".to_owned()), 0, 0),
+            ended("wheel", Verdict::Left, 0, 0),
             ended("unit", Verdict::Failed, 1, 1),
         ];
         let text = summary(&reports, &["examples"], Duration::from_secs(61));
         let expected = "\nstages, 61 s in all:\n  ok:            fmt\n  failed:        unit\n  \
-                        not run:       examples\n  not available: miri (no nightly)\n";
+                        not run:       examples\n  not available: miri (no nightly)\n  \
+                        with --all:    wheel\n";
         assert_eq!(text, expected);
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::context::{Context, host};
 use crate::process::{self, Manner};
-use crate::stages::{Stage, Switch};
+use crate::stages::Stage;
 use crate::vm;
 
 /// One thing that a stage may need.
@@ -276,7 +276,8 @@ const TSAN_HOSTS: &[&str] = &[
 pub(crate) fn stage(context: &Context) -> Result<String, String> {
     let mut notes = Vec::new();
     let mut failures = Vec::new();
-    for tool in TOOLS.iter().filter(|tool| tool.is_of_a_stage()) {
+    let wanted = |tool: &&Tool| tool.is_of_a_stage(context.all_stages);
+    for tool in TOOLS.iter().filter(wanted) {
         let Err(missing) = tool.probe.look() else {
             continue;
         };
@@ -349,10 +350,11 @@ fn by_hand(line: &str) -> String {
 }
 
 impl Tool {
-    /// Whether a stage of a usual run wants it; others are installed when their task is, or by hand.
-    fn is_of_a_stage(&self) -> bool {
+    /// Whether a stage of a usual run wants it, or one of a run of all; others are installed when their task
+    /// is, or by hand.
+    fn is_of_a_stage(&self, all: bool) -> bool {
         let wants =
-            |stage: &Stage| matches!(stage.switch, Switch::On) && stage.needs.contains(&self.name);
+            |stage: &Stage| stage.switch.takes_part(all) && stage.needs.contains(&self.name);
         self.need == Need::Always || crate::stages::STAGES.iter().any(wants)
     }
 

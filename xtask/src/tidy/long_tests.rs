@@ -2,7 +2,7 @@
 
 use super::tree::{File, Finding, Tree};
 use crate::source::{RustSource, words};
-use crate::stages::{INTERPRETED, LONG};
+use crate::stages::commands::{INTERPRETED, LONG};
 
 /// How many lines above a test's `fn` its `#[test]` is, at most.
 const REACH: usize = 4;

@@ -1,10 +1,16 @@
 //! The table of stages: what `cargo xtask test` runs, in order. To add a stage, add a row.
 //!
-//! A command line is split at spaces; `{target}` is cargo's target folder and `{host}` the compiler's own
-//! triple. A stage that counts tests fails if it ran none: a filter cannot pass by doing nothing.
+//! A stage that counts tests fails if it ran none: a filter cannot pass by doing nothing.
+
+pub(crate) mod commands;
 
 use crate::context::Context;
 use crate::{clients, dist, examples, hello, oracle, package, peers, tidy, tools, vm, wasm, wheel};
+use commands::{
+    CAMPAIGN, CAMPAIGN_GRAPHS, CAMPAIGN_LEFT, DOC_FLAGS, LEAN, MIRI, MIRI_FLAGS, MIRI_SEEDS,
+    NARROW, OLDEST, OLDEST_NARROW, SCX, SEEDS_FEW, SEEDS_MANY, TSAN_ENV, TSAN_INTEGRATION,
+    TSAN_UNIT, WITHOUT_BACKTRACES,
+};
 
 /// One row: a name to select it by, what it is for, what it runs.
 pub(crate) struct Stage {
@@ -24,11 +30,26 @@ pub(crate) struct Stage {
     pub(crate) steps: &'static [Step],
 }
 
-/// Whether the stage takes part.
+/// In which runs the stage takes part.
 pub(crate) enum Switch {
+    /// In each. These share most of what they compile, and end within a quarter of an hour on two processors.
     On,
+    /// In those with `--all`, as CI's are: something is compiled once more, for another checker, toolchain,
+    /// system or program.
+    WithAll,
     /// Not in a usual run, and why; selecting it with `--only` runs it.
     Off(&'static str),
+}
+
+impl Switch {
+    /// Whether the stage is in a usual run, or in one with `--all`.
+    pub(crate) const fn takes_part(&self, all: bool) -> bool {
+        match self {
+            Switch::On => true,
+            Switch::WithAll => all,
+            Switch::Off(_) => false,
+        }
+    }
 }
 
 /// One step of a stage; the first that fails ends it.
@@ -52,89 +73,6 @@ const fn run(line: &'static str) -> Step {
 const fn call(what: &'static str, function: fn(&Context) -> Result<String, String>) -> Step {
     Step::Call { what, function }
 }
-
-const DOC_FLAGS: &str = "-D warnings -D rustdoc::broken_intra_doc_links";
-
-/// Miri lets the tests see the real clock. One thread schedule.
-const MIRI_FLAGS: &str = "-Zmiri-disable-isolation";
-
-/// Many tests panic on purpose, and to find the names for a backtrace takes an interpreter ten seconds.
-const WITHOUT_BACKTRACES: (&str, &str) = ("RUST_BACKTRACE", "0");
-
-/// Crates whose unit tests Miri interprets.
-pub(crate) const INTERPRETED: &[&str] = &["event", "platform", "paceline"];
-
-/// The end of the name of a test that is too long for an interpreter, because it does the same thing ten
-/// thousand times. `--skip` finds its text anywhere in a test's path; tidy's rule "long-tests" keeps it out
-/// of all other places.
-pub(crate) const LONG: &str = "_long";
-
-/// The tests that are small enough for an interpreter: unit tests, without those whose names end in [`LONG`],
-/// those that start processes, which an interpreter cannot, and those that write whole trace files and read
-/// them back, which takes it minutes each: the rings between them have tests of their own. The models, which
-/// have a checker of their own, are not built for it, nor is their base. Tests that are to be run in several
-/// schedules are in the next step.
-const MIRI: &str = "cargo +nightly miri test --target-dir {target}/miri \
-    -p paceline-event -p paceline-platform -p paceline --lib -- --skip _long \
-    --skip os::guardian --skip os::interrupts --skip os::tracefs --skip interpreted:: \
-    --skip api::trace::tests::";
-
-/// The small programs that are there to be interpreted, once for each seed of [`SEEDS_FEW`] or
-/// [`SEEDS_MANY`]: each time threads are scheduled, and loads are answered, in another way. Every seed counts
-/// as if it were more tests.
-const MIRI_SEEDS: &str = "cargo +nightly miri test --target-dir {target}/miri -p paceline --lib -- \
-    interpreted::";
-
-/// A seed is about a minute of a processor's time; as many as there are processors run at the same time.
-const SEEDS_FEW: &str = "-Zmiri-disable-isolation -Zmiri-many-seeds=0..2";
-const SEEDS_MANY: &str = "-Zmiri-disable-isolation -Zmiri-many-seeds=0..32";
-
-const TSAN_FLAGS: &str = "-Zsanitizer=thread --cfg paceline_tsan";
-
-/// A report of a race names lines, for which the build has to have them.
-const TSAN_ENV: &[(&str, &str)] = &[
-    ("RUSTFLAGS", TSAN_FLAGS),
-    ("CARGO_PROFILE_DEV_DEBUG", "line-tables-only"),
-];
-
-/// Std is built with the sanitizer too, or its own synchronization would look like races. The models
-/// run on one thread: they are not built. Programs in C++ are built with it, too.
-const TSAN_UNIT: &str = "cargo +nightly test -Zbuild-std --target {host} --target-dir {target}/tsan \
-    -p paceline-platform -p paceline -p paceline-capi --lib --test cpp";
-
-/// The integration tests whose threads are real.
-const TSAN_INTEGRATION: &str = "cargo +nightly test -Zbuild-std --target {host} \
-    --target-dir {target}/tsan -p paceline-tests --test integration -- stress reproducers dag::real";
-
-/// The command, which depends on all crates that others use.
-const OLDEST: &str = "cargo +1.88 check --target-dir {target}/oldest -p paceline-cli";
-
-/// Built, not only checked: some mistakes show when constants are computed.
-const OLDEST_NARROW: &str = "cargo +1.88 build --target-dir {target}/oldest \
-    --target i686-unknown-linux-gnu -p paceline -p paceline-workload";
-
-/// Tests of what computes with addresses. The model checker is not for 32 bits.
-const NARROW: &str = "cargo test --target i686-unknown-linux-gnu --target-dir {target}/narrow \
-    -p paceline-event -p paceline-platform -p paceline -p paceline-anywhere --lib";
-
-/// The job system without adaptation to the machine.
-const LEAN: &str = "cargo test -p paceline -p paceline-platform --no-default-features --lib";
-
-/// A workspace of its own. Without its program, which takes clang to build.
-const SCX: &str = "cargo test --locked --no-default-features --target-dir {target}/scx \
-    --manifest-path crates/scx/Cargo.toml";
-
-/// Random programs that are waited for or dropped.
-const CAMPAIGN: &str = "cargo test --profile release-test -p paceline-tests --test integration -- \
-    dag::simulated";
-
-/// Those that are left to the workers.
-const CAMPAIGN_LEFT: &str = "cargo test --profile release-test -p paceline-tests --test integration -- \
-    dag::left";
-
-/// Frames on eighty graphs of source 001's kind; the usual run has some of them.
-const CAMPAIGN_GRAPHS: &str = "cargo test --profile release-test -p paceline-workload --test source001 -- \
-    --ignored";
 
 /// Every stage, cheapest first, so that a simple mistake is reported soon.
 pub(crate) const STAGES: &[Stage] = &[
@@ -194,7 +132,7 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage {
         name: "oldest",
         purpose: "the crates compile with the oldest toolchain, and for addresses of 32 bits",
-        switch: Switch::On,
+        switch: Switch::WithAll,
         needs: &[tools::OLDEST, tools::NARROW],
         counts_tests: false,
         silence_minutes: 5,
@@ -204,7 +142,7 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage {
         name: "package",
         purpose: "the crates can be packaged, and a stranger's program builds from the packages",
-        switch: Switch::On,
+        switch: Switch::WithAll,
         needs: &[],
         counts_tests: false,
         silence_minutes: 5,
@@ -240,7 +178,7 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage {
         name: "vm",
         purpose: "a policy takes charge of a real kernel in a virtual machine, and gives it back",
-        switch: Switch::On,
+        switch: Switch::WithAll,
         needs: vm::STAGE_NEEDS,
         counts_tests: false,
         silence_minutes: 10,
@@ -250,7 +188,7 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage {
         name: "wasm",
         purpose: "programs on the job system run in WebAssembly, without threads and without a clock",
-        switch: Switch::On,
+        switch: Switch::WithAll,
         needs: wasm::NEEDS,
         counts_tests: false,
         silence_minutes: 5,
@@ -273,7 +211,7 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage {
         name: "peers",
         purpose: "oneTBB's runner builds, and the benchmark runs with it",
-        switch: Switch::On,
+        switch: Switch::WithAll,
         needs: peers::NEEDS,
         counts_tests: true,
         silence_minutes: 10,
@@ -290,7 +228,7 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage {
         name: "oracle",
         purpose: "Perfetto's trace processor, with which unit tests compare where it is to be had",
-        switch: Switch::On,
+        switch: Switch::WithAll,
         needs: oracle::NEEDS,
         counts_tests: false,
         silence_minutes: 5,
@@ -312,7 +250,7 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage {
         name: "clients",
         purpose: "other programs' own tests on the job system; Box2D's worlds and Bevy's end the same",
-        switch: Switch::On,
+        switch: Switch::WithAll,
         needs: &["rustfmt", "c++"],
         counts_tests: false,
         silence_minutes: 15,
@@ -325,7 +263,7 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage {
         name: "wheel",
         purpose: "the Python package in a clean venv, and on a Ray cluster that loses a node",
-        switch: Switch::On,
+        switch: Switch::WithAll,
         needs: wheel::NEEDS,
         counts_tests: false,
         silence_minutes: 15,
@@ -335,7 +273,7 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage {
         name: "pages",
         purpose: "the pages of --report in a browser: clicks, keys, numbers, hostile names",
-        switch: Switch::On,
+        switch: Switch::WithAll,
         needs: &[tools::BROWSER],
         counts_tests: true,
         silence_minutes: 10,
@@ -349,7 +287,7 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage {
         name: "faces",
         purpose: "the job system from C++: examples, with the compiler's checkers; an archive for C",
-        switch: Switch::On,
+        switch: Switch::WithAll,
         needs: dist::NEEDS,
         counts_tests: true,
         silence_minutes: 10,
@@ -392,7 +330,7 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage {
         name: "miri",
         purpose: "undefined behaviour and data races in the unit tests, interpreted",
-        switch: Switch::On,
+        switch: Switch::WithAll,
         needs: &["nightly", "miri", "rust-src"],
         counts_tests: true,
         silence_minutes: 10,
@@ -411,7 +349,7 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage {
         name: "tsan",
         purpose: "data races on the real system, also in C++, by ThreadSanitizer",
-        switch: Switch::On,
+        switch: Switch::WithAll,
         needs: &["nightly", "rust-src", "c++", tools::TSAN_HOST],
         counts_tests: true,
         silence_minutes: 10,
@@ -482,7 +420,7 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage {
         name: "tracy",
         purpose: "a viewer of Tracy's gets the jobs of the example that shows it",
-        switch: Switch::On,
+        switch: Switch::WithAll,
         needs: &["c++"],
         counts_tests: true,
         silence_minutes: 10,
@@ -512,7 +450,7 @@ mod tests {
                 "{}",
                 stage.name
             );
-            let takes_part = matches!(stage.switch, Switch::On);
+            let takes_part = !matches!(stage.switch, Switch::Off(_));
             assert!(
                 !takes_part || stage.silence_minutes <= 15,
                 "{} may take longer than all",
@@ -521,34 +459,30 @@ mod tests {
         }
     }
 
-    /// Goal: Miri leaves out long tests and whole modules, and no more. Method: its command line.
+    /// Goal: a usual run has the tests and the models, and needs nothing but what cargo brings; a run of all
+    /// has more. Method: the table.
     #[test]
-    fn miri_skips_long_tests_and_modules_only() {
-        let words: Vec<&str> = MIRI.split_whitespace().collect();
-        let behind = |option| {
-            let pairs = words.windows(2).filter(move |pair| pair[0] == option);
-            pairs.map(|pair| pair[1]).collect::<Vec<_>>()
+    fn a_usual_run_needs_only_what_cargo_brings() {
+        let names = |all: bool| {
+            let taking_part = STAGES
+                .iter()
+                .filter(move |stage| stage.switch.takes_part(all));
+            taking_part.map(|stage| stage.name).collect::<Vec<_>>()
         };
-        let skipped = behind("--skip");
-        assert!(skipped.contains(&LONG));
-        for word in skipped {
-            assert!(word == LONG || word.contains("::"), "{word}");
+        let usual = names(false);
+        for name in ["clippy", "tidy", "unit", "model", "examples"] {
+            assert!(usual.contains(&name), "{name}");
         }
-        let packages = behind("-p");
-        assert_eq!(packages.len(), INTERPRETED.len());
-        for (package, name) in packages.iter().zip(INTERPRETED) {
-            assert!(package.ends_with(name), "{package}");
+        let needs = STAGES.iter().filter(|stage| usual.contains(&stage.name));
+        for need in needs.flat_map(|stage| stage.needs) {
+            assert!(["rustfmt", "clippy"].contains(need), "{need}");
         }
-    }
-
-    /// Goal: the toolchain that is tried is the one that the manifests promise. Method: their number.
-    #[test]
-    fn the_oldest_toolchain_is_the_one_that_is_promised() {
-        let promised = env!("CARGO_PKG_RUST_VERSION");
-        for line in [OLDEST, OLDEST_NARROW] {
-            assert!(line.starts_with(&format!("cargo +{promised} ")), "{line}");
+        for name in ["miri", "tsan", "clients", "wheel"] {
+            assert!(
+                names(true).contains(&name) && !usual.contains(&name),
+                "{name}"
+            );
         }
-        assert_eq!(tools::OLDEST, format!("Rust {promised}"));
     }
 
     /// Two builds with different flags in one target folder would throw each other away.
