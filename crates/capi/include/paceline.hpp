@@ -509,8 +509,27 @@ public:
 
 private:
     friend class system;
+    friend class group;
 
     result(job of, std::shared_ptr<detail::outcome<T>> outcome) : job_(of), outcome_(std::move(outcome)) {}
+
+    /// Throws what the job has thrown, or why a wait for it failed.
+    void checked(pl_status status, const pl_site &at) const {
+        // If the wait was refused the job may still run.
+        bool is_over = status == PL_OK || status == PL_FAILED || status == PL_FORGOTTEN;
+        if (is_over && outcome_->thrown)
+            std::rethrow_exception(outcome_->thrown);
+        check(status, at);
+    }
+    /// What came out, after a wait that ended so.
+    T taken(pl_status status, const pl_site &at) const {
+        checked(status, at);
+        // It failed, or never ran, before so many others failed that this is forgotten.
+        if (!outcome_->has_ended_well)
+            throw error(PL_FORGOTTEN, "the job has no result: it failed or was cancelled long ago", at);
+        if constexpr (!std::is_void_v<T>)
+            return std::move(*outcome_->value);
+    }
 
     job job_;
     std::shared_ptr<detail::outcome<T>> outcome_;
@@ -563,18 +582,34 @@ public:
     void wait(job of, pl_site at = here()) const {
         check(pl_group_wait(owned_.system, owned_.number, of.number()), at);
     }
+    /// Waits for a result: throws what the job has thrown. A result comes out once.
+    template <class T> T wait(result<T> of, pl_site at = here()) const {
+        return of.taken(pl_group_wait(owned_.system, owned_.number, of.number()), at);
+    }
     /// Waits for so long at most; false if the job has not ended then.
     template <class Rep, class Period>
-    bool wait_for(job of, std::chrono::duration<Rep, Period> time) const {
-        auto most = detail::nanoseconds(time);
-        pl_status status = pl_group_wait_timeout(owned_.system, owned_.number, of.number(), most);
+    bool wait_for(job of, std::chrono::duration<Rep, Period> time, pl_site at = here()) const {
+        pl_status status = wait_at_most(of, detail::nanoseconds(time));
         if (status == PL_TIMEOUT)
             return false;
-        check(status);
+        check(status, at);
+        return true;
+    }
+    /// The same for a result: throws what the job has thrown. The result itself comes from `wait`.
+    template <class T, class Rep, class Period>
+    bool wait_for(const result<T> &of, std::chrono::duration<Rep, Period> time, pl_site at = here()) const {
+        pl_status status = wait_at_most(of, detail::nanoseconds(time));
+        if (status == PL_TIMEOUT)
+            return false;
+        of.checked(status, at);
         return true;
     }
 
 private:
+    pl_status wait_at_most(job of, std::uint64_t most) const {
+        return pl_group_wait_timeout(owned_.system, owned_.number, of.number(), most);
+    }
+
     friend class system;
     group(pl_system *system, pl_group number) noexcept : owned_(system, number) {}
 
@@ -993,17 +1028,7 @@ public:
     void wait(job of, pl_site at = here()) { check(pl_wait(raw_, of.number()), at); }
     /// Waits for a result: throws what the job has thrown. A result comes out once.
     template <class T> T wait(result<T> of, pl_site at = here()) {
-        pl_status status = pl_wait(raw_, of.number());
-        // If the wait was refused the job may still run.
-        bool is_over = status == PL_OK || status == PL_FAILED || status == PL_FORGOTTEN;
-        if (is_over && of.outcome_->thrown)
-            std::rethrow_exception(of.outcome_->thrown);
-        check(status, at);
-        // It failed, or never ran, before so many others failed that this is forgotten.
-        if (!of.outcome_->has_ended_well)
-            throw error(PL_FORGOTTEN, "the job has no result: it failed or was cancelled long ago", at);
-        if constexpr (!std::is_void_v<T>)
-            return std::move(*of.outcome_->value);
+        return of.taken(pl_wait(raw_, of.number()), at);
     }
     /// Waits for so long at most; false if the job has not ended then.
     template <class Rep, class Period>
@@ -1012,6 +1037,15 @@ public:
         if (status == PL_TIMEOUT)
             return false;
         check(status, at);
+        return true;
+    }
+    /// The same for a result: throws what the job has thrown. The result itself comes from `wait`.
+    template <class T, class Rep, class Period>
+    bool wait_for(const result<T> &of, std::chrono::duration<Rep, Period> time, pl_site at = here()) {
+        pl_status status = pl_wait_timeout(raw_, of.number(), detail::nanoseconds(time));
+        if (status == PL_TIMEOUT)
+            return false;
+        of.checked(status, at);
         return true;
     }
     bool is_done(job of) const {

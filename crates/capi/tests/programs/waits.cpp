@@ -51,6 +51,38 @@ void times() {
     must(jobs.frame("frame", std::chrono::hours::max()).remaining().count() > 0, "a budget has no end");
 }
 
+// Whoever waits for a result, and however, gets what the job has thrown, or what came out.
+void results_of_groups() {
+    pl::system jobs(1);
+    auto group = jobs.group("g");
+    auto options = pl::options().in(group);
+    auto bad = jobs.run("bad", []() -> int { throw std::out_of_range("no"); }, options);
+    for (int how = 0; how < 4; how++) {
+        try {
+            if (how == 0)
+                group.wait_for(bad, std::chrono::hours(1));
+            else if (how == 1)
+                jobs.wait_for(bad, std::chrono::hours(1));
+            else if (how == 2)
+                group.wait(bad);
+            else
+                jobs.wait(bad);
+            must(false, "a failure is thrown");
+        } catch (const std::out_of_range &) {
+        } catch (...) {
+            must(false, "what is thrown is what the job has thrown");
+        }
+    }
+    auto good = jobs.run("good", [] { return std::string(100, '+'); }, options);
+    must(group.wait_for(good, std::chrono::hours(1)), "a result comes in time");
+    must(group.wait(good).size() == 100, "and out of a wait in the group");
+    auto gate = jobs.event("gate");
+    auto later = jobs.run("later", [] {}, pl::after(gate));
+    must(!group.wait_for(later, std::chrono::seconds(0)), "a result may be late");
+    gate.complete();
+    group.wait(later);
+}
+
 // A declaration that throws leaves a graph that can be built.
 void declarations_that_throw() {
     pl::system jobs(1);
@@ -144,6 +176,7 @@ int main() {
     alarm(100);
     results_that_never_were();
     times();
+    results_of_groups();
     declarations_that_throw();
     pins();
     coroutines();
