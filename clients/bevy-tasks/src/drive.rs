@@ -1,11 +1,16 @@
 //! Waits for futures in which the thread runs jobs.
 
 use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
-use paceline::{Event, JobSystem};
+use paceline::{Event, JobId, JobSystem};
+
+/// How long a thread waits that can run nothing meanwhile.
+const MOMENT: Duration = Duration::from_millis(1);
 
 /// What a future rings when it may go on.
 #[derive(Default)]
@@ -36,7 +41,7 @@ impl Bell {
             }
             return;
         };
-        let id = paceline::JobId::from(&event);
+        let id = JobId::from(&event);
         let mut state = self.state();
         match mem::replace(&mut *state, BellState::Silent) {
             BellState::Rung => {
@@ -46,11 +51,23 @@ impl Bell {
             BellState::Silent | BellState::Awaited(_) => {
                 *state = BellState::Awaited(event);
                 drop(state);
-                if js.try_wait(id).is_err() {
-                    // It cannot be waited for here; the future is asked again.
-                    std::thread::yield_now();
-                }
+                await_event(js, id);
             }
+        }
+    }
+}
+
+/// Waits for a bell's event, or for a moment where that cannot be: the future is asked again.
+fn await_event(js: &JobSystem, id: JobId) {
+    // It panics where too little stack is left for other jobs. The caller cannot let that through: it would
+    // leave a scope whose futures borrow.
+    match catch_unwind(AssertUnwindSafe(|| js.try_wait(id))) {
+        Ok(Ok(())) => {}
+        Ok(Err(_)) => std::thread::yield_now(),
+        Err(payload) => {
+            mem::forget(payload);
+            // This runs no jobs on this stack, and does not panic.
+            let _ = js.wait_timeout(id, MOMENT);
         }
     }
 }

@@ -35,6 +35,7 @@ mod blocked;
 mod drive;
 pub mod futures;
 pub mod iter;
+mod jobs;
 mod pool;
 mod scope;
 mod slice;

@@ -6,7 +6,7 @@ use async_executor::LocalExecutor;
 use async_task::{Runnable, Task};
 use paceline::{JobSystem, Lane};
 
-use crate::blocked;
+use crate::jobs;
 use crate::scope::{Scope, in_scope};
 use crate::system::job_system;
 use crate::thread_executor::ThreadExecutor;
@@ -172,10 +172,6 @@ impl TaskPool {
             PoolUse::Frame => Lane::Normal,
             PoolUse::Background => Lane::Background,
         };
-        move |runnable| {
-            let job = js.job("bevy task").lane(lane);
-            job.schedule(move |_| blocked::run(runnable));
-            js.flush();
-        }
+        move |runnable| jobs::schedule(js, lane, runnable)
     }
 }
