@@ -322,6 +322,9 @@ words! {
         FewerThreads = "fewer_threads";
         /// The same priority for threads that wait for each other.
         SamePriority = "same_priority";
+        /// A real-time class: the thread has the better priority already, and of ordinary threads that one
+        /// only has a larger part of the CPU.
+        RealtimeClass = "realtime_class";
         /// More CPUs to choose from.
         WiderAffinity = "wider_affinity";
         /// A mask that leaves out, for a while, the busy CPU of the thread's queue.
@@ -369,6 +372,8 @@ pub struct Inversion {
     pub begin: Nanos,
     /// Its time, all in all.
     pub ns: Nanos,
+    /// The CPU in whose queue the holder was at the beginning, if it was in one that is known.
+    pub queue: Option<Cpu>,
     /// Priorities of waiter, holder and runner at the beginning, as the kernel counts them, the lowest first;
     /// none: it is not known, or the runner is no thread.
     pub priorities: [Option<i16>; 3],

@@ -7,6 +7,7 @@ use event::{Nanos, Task};
 
 use super::beside::LONG;
 use super::instead::sum;
+use super::queue::queue_at;
 use super::{
     CauseKind, Confidence, Inversion, InversionKind, Remedy, Segment, Selection, Share, Wait, Who,
     beside_idle,
@@ -84,10 +85,15 @@ fn inversion(
     let runner = runner.or(by.first().map(|share| share.who));
     let runner = runner.unwrap_or(Who::Unknown);
     let priority = |task| timeline.priority(task, begin).map(|priority| priority.now);
+    let of_runner = match runner {
+        Who::Task(task) => priority(task),
+        _ => None,
+    };
+    let priorities = [priority(wait.thread), priority(holder), of_runner];
     let told = segments.iter().map(|segment| segment.confidence).max();
     let confidence = told.unwrap_or(Confidence::Known);
     let beside = beside_idle(segments.iter().copied());
-    let mut remedies = remedies(timeline, (kind, holder, runner), segments, &by);
+    let mut remedies = remedies(timeline, (kind, holder, runner), segments, &by, priorities);
     if kind == InversionKind::Preemption && beside.0 * 2 >= ns.0 && beside > Nanos::ZERO {
         remedies.insert(0, Remedy::MoveAway);
         remedies.truncate(2);
@@ -102,26 +108,21 @@ fn inversion(
         beside_idle: beside,
         begin,
         ns,
-        priorities: [
-            priority(wait.thread),
-            priority(holder),
-            match runner {
-                Who::Task(task) => priority(task),
-                _ => None,
-            },
-        ],
+        queue: queue_at(timeline, holder, begin),
+        priorities,
         confidence,
         remedies,
     }
 }
 
 /// The remedies for an inversion, by its kind, the thread that could have run, the one that ran, its parts,
-/// and all that ran.
+/// all that ran, and the priorities as [`Inversion::priorities`] has them.
 fn remedies(
     timeline: &Timeline,
     (kind, holder, runner): (InversionKind, Task, Who),
     segments: &[&Segment],
     by: &[Share],
+    priorities: [Option<i16>; 3],
 ) -> Vec<Remedy> {
     let related = |other: Task| {
         let process = timeline.process(holder);
@@ -163,6 +164,26 @@ fn remedies(
         (InversionKind::Preemption, Who::Task(other)) if related(other) => {
             vec![Remedy::FewerThreads]
         }
-        (InversionKind::Preemption, _) => vec![Remedy::SamePriority],
+        (InversionKind::Preemption, _) => by_priorities(priorities),
+    }
+}
+
+/// The best priority of a real-time thread, as the kernel counts them, and the best one of an ordinary
+/// thread.
+const REALTIME_BEST: i16 = 0;
+const ORDINARY_BEST: i16 = 100;
+
+/// The remedies where another thread ran that is not of the same program. A better priority is none for a
+/// thread that has it already, nor against one that has the best of all.
+fn by_priorities([_, holder, runner]: [Option<i16>; 3]) -> Vec<Remedy> {
+    let (Some(holder), Some(runner)) = (holder, runner) else {
+        return vec![Remedy::SamePriority];
+    };
+    match holder < runner {
+        // Of ordinary threads the better priority has a larger part of the CPU, and not all of it.
+        true if holder >= ORDINARY_BEST => vec![Remedy::RealtimeClass, Remedy::FewerThreads],
+        true => vec![Remedy::FewerThreads],
+        false if runner <= REALTIME_BEST => vec![Remedy::FewerThreads],
+        false => vec![Remedy::SamePriority],
     }
 }

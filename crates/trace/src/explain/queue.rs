@@ -9,7 +9,7 @@
 //! A CPU that was idle when the thread came into its queue leaves its idle state for it. A CPU that goes idle
 //! while the thread is in its queue does not: then the thread was put aside, or moved without an event.
 
-use event::{Cpu, KernelEventKind, Nanos};
+use event::{Cpu, KernelEventKind, Nanos, Task};
 
 use super::Confidence;
 use super::instead::{Kept, Stretch, shares};
@@ -105,6 +105,19 @@ pub(super) fn queues(timeline: &Timeline, thread: u32, stay: Stay, since: Since)
     }
     queues.retain(|queue| queue.begin < queue.end);
     queues
+}
+
+/// The CPU in whose queue a thread was at a time, if it could run then and the queue is known.
+pub(super) fn queue_at(timeline: &Timeline, task: Task, time: Nanos) -> Option<Cpu> {
+    let thread = timeline.position(task)?;
+    let stay = timeline.before(thread, time + Nanos(1));
+    let State::Runnable(since) = stay.state else {
+        return None;
+    };
+    let queues = queues(timeline, thread, stay, since);
+    let mut queues = queues.iter();
+    let queue = queues.find(|queue| queue.begin <= time && time < queue.end)?;
+    Some(timeline.lanes[queue.lane as usize].cpu)
 }
 
 /// The number of events in which the state of an idle CPU is looked for.

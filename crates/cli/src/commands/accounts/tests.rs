@@ -73,6 +73,7 @@ fn inversion() -> Inversion {
         by: vec![share(Who::Task(COMMS), 8_400_000)],
         beside_idle: Nanos::ZERO,
         begin: Nanos(1_235_000_000),
+        queue: None,
         ns: Nanos(8_400_000),
         priorities: [Some(49), Some(120), Some(79)],
         confidence: Confidence::Inferred,

@@ -1,8 +1,8 @@
 //! A small recording for each inversion, and for each sign of one.
 
-use event::{FutexCall, KernelEventKind, Nanos, Task};
+use event::{Cpu, FutexCall, KernelEventKind, Nanos, Task};
 
-use crate::explain::{Confidence, Explanation, Inversion, InversionKind, Who};
+use crate::explain::{Confidence, Explanation, Inversion, InversionKind, Remedy, Who};
 use crate::script::{Script, told};
 use crate::timeline::Timeline;
 use crate::{nice, realtime};
@@ -315,4 +315,39 @@ fn short_delays() {
             .len()
     };
     assert_eq!((count(1), count(3), count(800), count(801)), (2, 1, 1, 0));
+}
+
+/// Goal: a better priority is no remedy for a thread that has it, nor against a thread that has the best of
+/// all: then it is a real-time class, or fewer threads. Method: a thread of one program loses its CPU to one
+/// of another, with priorities of each sort.
+#[test]
+fn a_better_priority_is_a_remedy_where_it_would_be_better() {
+    let found = |priorities: [i32; 2]| {
+        let mut script = Script::new(&["ui", "hog"], 1);
+        for (thread, priority) in priorities.into_iter().enumerate() {
+            script.recording.threads[thread].priority = priority;
+            script.recording.threads[thread].process = None;
+        }
+        script.run(0, 0, 0);
+        script.slice(0, "wait for job", 10, 980);
+        script.run(300, 0, 1);
+        script.run(700, 0, 0);
+        let (_, explanation) = script.explain(1_000);
+        let found = of_ui(&explanation);
+        assert_eq!((found.len(), found[0].queue), (1, Some(Cpu(0))));
+        assert_eq!(found[0].kind, InversionKind::Preemption);
+        found[0].remedies.clone()
+    };
+    let (better, fewer) = (Remedy::SamePriority, Remedy::FewerThreads);
+    for (priorities, expected) in [
+        ([nice(0), nice(0)], vec![better]),
+        ([nice(0), nice(-10)], vec![better]),
+        ([nice(0), realtime(50)], vec![better]),
+        ([nice(-10), nice(0)], vec![Remedy::RealtimeClass, fewer]),
+        ([realtime(10), nice(0)], vec![fewer]),
+        ([realtime(50), realtime(10)], vec![fewer]),
+        ([nice(-10), realtime(99)], vec![fewer]),
+    ] {
+        assert_eq!(found(priorities), expected, "{priorities:?}");
+    }
 }
