@@ -21,7 +21,7 @@ mod text;
 mod turns;
 
 pub use build::{BuildOptions, Unplayable};
-pub use change::{BadChange, Change, length};
+pub use change::{BadChange, Change, check_policy, length};
 pub use compare::{Difference, TRUSTED};
 pub use play::{Played, play};
 pub use program::{Program, ProgramThread, PutAside, Stretch, WaitPlace};

@@ -9,6 +9,7 @@ mod groups;
 mod guide;
 mod input;
 mod made;
+mod names;
 mod own;
 mod phones;
 mod quota;

@@ -210,6 +210,31 @@ fn named(policy: &str, cpus: usize) -> Option<Box<dyn policy::Class>> {
     policy::named(policy, setting)
 }
 
+/// Whether replays can have the policy of this name.
+///
+/// # Errors
+/// There is none, or it is not one of a kernel's; in one line.
+///
+/// ```
+/// assert!(paceline_replay::check_policy("eevdf-6.18").is_ok());
+/// assert!(paceline_replay::check_policy("nonsense").is_err());
+/// ```
+pub fn check_policy(name: &str) -> Result<(), String> {
+    let Some(policy) = named(name, 1) else {
+        let names = policy::CATALOGUE.iter().map(|entry| entry.name);
+        let families = policy::FAMILIES.iter().map(|family| family.name);
+        let names: Vec<&str> = names.chain(families).collect();
+        let names = names.join(", ");
+        return Err(format!("no policy is called {name:?}; there are {names}"));
+    };
+    if policy.has_steps() {
+        return Err(format!(
+            "policy {name} looks for errors and runs everything on one CPU; give one of Linux's"
+        ));
+    }
+    Ok(())
+}
+
 fn parked(on: Arc<str>) -> Segment {
     Segment::Wait {
         on,
@@ -294,23 +319,8 @@ impl Program {
     /// # Errors
     /// The reason why not, in one line.
     pub fn is_playable(&self) -> Result<(), String> {
-        if named(&self.policy, self.machine.cpus.len()).is_none() {
-            let names = policy::CATALOGUE.iter().map(|entry| entry.name);
-            let families = policy::FAMILIES.iter().map(|family| family.name);
-            let names: Vec<&str> = names.chain(families).collect();
-            return Err(format!(
-                "no policy is called {:?}; there are {}",
-                self.policy,
-                names.join(", ")
-            ));
-        }
+        check_policy(&self.policy)?;
         let config = SimConfig::on(self.machine.clone(), &self.policy, 0);
-        if config.steps_max != u64::MAX {
-            return Err(format!(
-                "policy {} looks for errors and runs everything on one CPU; give one of Linux's",
-                self.policy
-            ));
-        }
         let cpus = self.machine.cpus.len();
         let on_none = |thread: &&ProgramThread| {
             !thread.cpus.is_empty() && thread.cpus.iter().all(|&cpu| cpu as usize >= cpus)

@@ -12,6 +12,7 @@ use std::fmt;
 use crate::program::{Program, ProgramThread};
 use parts::Part;
 
+pub use apply::check_policy;
 pub use parts::length;
 
 /// A change to a program.

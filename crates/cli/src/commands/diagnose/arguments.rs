@@ -61,8 +61,8 @@ pub(crate) struct DiagnoseArguments {
     #[arg(long, value_name = "0-3=446,4-7=1024", value_parser = capacity::read)]
     pub(super) capacity: Option<capacity::Capacities>,
     /// The most waits that are explained; else 1000, or 200 if all of them are sleeps or turns
-    #[arg(long, value_name = "N")]
-    pub(super) waits: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub(super) waits: Option<u64>,
     /// Write the trace again with the findings on top, for ui.perfetto.dev
     ///
     /// A Perfetto trace stays as it is, byte for byte, with the findings behind it; other formats become one.

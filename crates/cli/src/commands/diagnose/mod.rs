@@ -3,6 +3,7 @@
 //! [`arguments`] has the options. This file goes from a file to an account; [`report`] prints it.
 
 mod against;
+mod alike;
 mod annotate;
 mod arguments;
 mod capacity;
@@ -39,6 +40,7 @@ pub(crate) fn run(arguments: DiagnoseArguments) -> Result<(), Failure> {
             ("--program", arguments.program.as_deref()),
         ],
     )?;
+    what_if::check_names(&arguments)?;
     let recording = trace_file::load(&arguments.trace)?;
     let options = timeline::Options {
         capacities: arguments.capacity.clone().unwrap_or_default(),

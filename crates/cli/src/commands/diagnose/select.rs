@@ -8,10 +8,8 @@ use event::{Nanos, Task};
 use trace::explain::{Selection, names};
 use trace::timeline::Timeline;
 
+use super::alike::alike;
 use super::arguments::DiagnoseArguments;
-
-/// How many names a message has room for.
-const NAMES_MAX: usize = 8;
 
 /// The waits to explain.
 ///
@@ -31,9 +29,11 @@ pub(super) fn selection(
         }
     }
     let default = Selection::default();
+    let most = arguments.waits;
+    let most = most.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
     Ok(Selection {
-        limit: arguments.waits.unwrap_or(default.limit),
-        sleeps: arguments.waits.unwrap_or(default.sleeps),
+        limit: most.unwrap_or(default.limit),
+        sleeps: most.unwrap_or(default.sleeps),
         threads: threads(&arguments.thread, timeline)?,
         processes: processes(&arguments.process, timeline)?,
         within: within(arguments, timeline)?,
@@ -137,24 +137,8 @@ fn unknown(option: &str, what: &str, given: &str, names: BTreeSet<String>) -> Fa
             "{option} {given:?}: this trace has no {what} with a name; leave it out"
         ));
     }
-    let likeness = |name: &str| {
-        let (name, given) = (name.to_lowercase(), given.to_lowercase());
-        strsim::jaro_winkler(&given, &name)
-    };
-    let mut names: Vec<(f64, String)> = names
-        .into_iter()
-        .map(|name| (likeness(&name), name))
-        .collect();
-    // The sort is stable: equally like names stay in their order.
-    names.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let more = match names.len().saturating_sub(NAMES_MAX) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let shown = names.iter().take(NAMES_MAX);
-    let shown: Vec<String> = shown.map(|(_, name)| format!("{name:?}")).collect();
-    let shown = shown.join(", ");
+    let names = alike(&given, names);
     Failure::Usage(format!(
-        "{option} {given:?}: this trace has no such {what}; there are {shown}{more}"
+        "{option} {given:?}: this trace has no such {what}; {names}"
     ))
 }

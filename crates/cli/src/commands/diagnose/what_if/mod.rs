@@ -13,12 +13,27 @@ use console::{Failure, output};
 
 use super::arguments::DiagnoseArguments;
 use crate::commands::accounts::Account;
+use crate::commands::simulate::library;
 pub(super) use gains::say_gains;
 use study::Study;
 
 /// Whether the options ask for it.
 pub(super) fn is_asked(arguments: &DiagnoseArguments) -> bool {
     !arguments.what_if.is_empty() || arguments.try_remedies || arguments.program.is_some()
+}
+
+/// Checks the names that are given for replays.
+///
+/// # Errors
+/// If there is no such policy or machine.
+pub(super) fn check_names(arguments: &DiagnoseArguments) -> Result<(), Failure> {
+    if let Some(machine) = &arguments.machine {
+        library::machine(machine).map_err(|why| Failure::Usage(format!("--machine: {why}")))?;
+    }
+    if let Some(policy) = &arguments.policy {
+        replay::check_policy(policy).map_err(|why| Failure::Usage(format!("--policy: {why}")))?;
+    }
+    Ok(())
 }
 
 /// Runs the recording again, and says what the changes would have been worth.

@@ -1,12 +1,13 @@
 //! The runs: the recording as it was, and with each change, under several seeds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use console::{Failure, Progress};
 use event::{Nanos, Task};
 use replay::{BadChange, BuildOptions, Change, Difference, Played, Program, ProgramThread, play};
 use trace::explain::Wait;
 
+use super::super::alike::alike;
 use super::super::arguments::DiagnoseArguments;
 use crate::commands::accounts::{Account, starred};
 use crate::commands::simulate::library;
@@ -297,10 +298,41 @@ impl<'a> Study<'a> {
     pub(super) fn try_changes(&mut self, arguments: &DiagnoseArguments) -> Result<(), Failure> {
         for change in &arguments.what_if {
             let tried = self.try_change(change);
-            let tried = tried.map_err(|why| Failure::Usage(format!("--what-if: {why}")))?;
+            let tried = tried.map_err(|why| {
+                let names = self.names_for(change);
+                Failure::Usage(format!("--what-if: {why}{names}"))
+            })?;
             self.tried.push(tried);
         }
         Ok(())
+    }
+
+    /// The names of threads or processes that there are, if a change has one that there is not.
+    fn names_for(&self, change: &Change) -> String {
+        let threads = &self.program.threads;
+        let is_known = |given: &str| {
+            let is_one = |thread: &ProgramThread| {
+                is_meant(given, true, thread) || is_meant(given, false, thread)
+            };
+            threads.iter().any(is_one)
+        };
+        // A quota may be that of several.
+        let given = change.names();
+        let mut given = given.flat_map(|(names, of)| names.split(',').map(move |name| (name, of)));
+        let Some((name, is_process)) = given.find(|(name, _)| !is_known(name.trim())) else {
+            return String::new();
+        };
+        let names = threads.iter().filter_map(|thread| {
+            if is_process {
+                thread.process.0.clone()
+            } else {
+                Some(thread.name.clone())
+            }
+        });
+        match names.collect::<BTreeSet<String>>() {
+            names if names.is_empty() => String::new(),
+            names => format!("; {}", alike(name.trim(), names)),
+        }
     }
 
     /// Runs a change.
