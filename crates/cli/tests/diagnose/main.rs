@@ -14,6 +14,7 @@ mod own;
 mod phones;
 mod quota;
 mod select;
+mod sentences;
 mod size;
 mod what_if;
 mod what_if_pairs;
@@ -27,6 +28,15 @@ pub(crate) fn json(trace: &str, more: &[&str]) -> Value {
     let mut arguments = vec!["diagnose", &trace, "--json"];
     arguments.extend(more);
     serde_json::from_str(&fine(&arguments)).unwrap()
+}
+
+/// The text for a person in one line, whatever its width.
+pub(crate) fn text(trace: &str, more: &[&str]) -> String {
+    let trace = format!("testdata/traces/{trace}");
+    let mut arguments = vec!["diagnose", &trace];
+    arguments.extend(more);
+    let text = fine(&arguments);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 pub(crate) fn list<'a>(of: &'a Value, key: &str) -> &'a [Value] {

@@ -6,7 +6,7 @@ use event::Nanos;
 use super::{percent, short};
 
 /// The widest label.
-const LABEL_MAX: usize = 46;
+const LABEL_MAX: usize = 54;
 /// The text behind a bar: " 10.59 ms 100 %".
 const NUMBERS: usize = 18;
 /// A bar that is shorter says nothing.
@@ -48,7 +48,7 @@ pub(super) fn draw(bars: &[TextBar], whole: Nanos, columns: usize) -> Vec<String
         .min(LABEL_MAX.min(room.max(BAR_MIN)));
     let longest = columns.saturating_sub(width + 2 + NUMBERS).max(BAR_MIN);
     let line = |(bar, label): (&TextBar, &String)| {
-        let label = cut(label, width);
+        let label = cut_label(label, width);
         let blocks = blocks(bar.length, whole, longest, bar.is_part);
         let (time, part) = (short(bar.length), percent(bar.length, whole));
         format!("{label:<width$}  {blocks:<longest$} {time:>10} {part:>5}")
@@ -59,6 +59,16 @@ pub(super) fn draw(bars: &[TextBar], whole: Nanos, columns: usize) -> Vec<String
 fn label(bar: &TextBar) -> String {
     let indent = if bar.is_part { "  " } else { "" };
     format!("{indent}{}", bar.label)
+}
+
+/// A label in so many columns. What stands in parentheses at its end, as how sure it is, stays.
+fn cut_label(label: &str, width: usize) -> String {
+    let end = label.rfind(" (").filter(|_| label.ends_with(')'));
+    let (start, end) = label.split_at(end.unwrap_or(label.len()));
+    match width.checked_sub(end.chars().count()) {
+        Some(room) if room > 0 => cut(start, room) + end,
+        _ => cut(label, width),
+    }
 }
 
 /// A bar in eighths of a column; parts of others are lighter, and of whole columns.
@@ -93,7 +103,7 @@ mod tests {
     }
 
     /// Goal: bars are as long as their values, and lines fit. Method: three quarters and a quarter, in 60
-    /// columns; a label of 80 characters in 50; no room at all.
+    /// columns; a label of 80 characters in 50, without and with how sure it is; no room at all.
     #[test]
     fn bars_fit_and_are_in_proportion() {
         let bars = [bar("a", 3_000_000, false), bar("b", 1_000_000, true)];
@@ -107,5 +117,8 @@ mod tests {
         let line = &draw(&long, Nanos(5), 50)[0];
         assert!(line.chars().count() <= 50 && line.contains('…'), "{line}");
         assert_eq!(draw(&long, Nanos(0), 0).len(), 1);
+        let sure = [bar(&format!("{} (inferred)", "x".repeat(80)), 5, false)];
+        let line = &draw(&sure, Nanos(5), 50)[0];
+        assert!(line.contains("x… (inferred)  "), "{line}");
     }
 }

@@ -10,7 +10,7 @@ use event::{Nanos, Task};
 use trace::explain::{CauseKind, Confidence, Inversion, InversionKind, Remedy, Who};
 use trace::{Losses, Wakers};
 
-use super::sentence::beside;
+use super::sentence::{beside, sure};
 use super::{Account, plural, short};
 
 /// How many lines of each.
@@ -248,11 +248,7 @@ impl Account {
             1 => String::new(),
             count => format!(" in {count} waits"),
         };
-        let sure = match group.confidence {
-            Confidence::Known => "",
-            Confidence::Inferred => " (inferred)",
-            _ => " (assumed)",
-        };
+        let sure = sure(group.confidence);
         format!(
             "{}: {what}: {at_most}{ns}{times}{}{sure}{}",
             kind.word(),
@@ -315,7 +311,7 @@ impl Account {
         {
             limits.push("which CPUs a thread may use is inferred from where it was seen");
         }
-        if recording.cpus.iter().all(|cpu| cpu.capacity.is_none()) {
+        if !self.timeline.has_capacities() {
             limits.push("how fast the CPUs are is not in the recording: see --capacity");
         }
         let causes = self.explanation.waits.iter().flat_map(|wait| &wait.causes);

@@ -51,7 +51,10 @@ impl Account {
             .take(PARTS_MAX)
             .map(|part| self.phrase(wait, part))
             .collect();
-        let (head, at) = (self.head(wait), self.at(wait.begin));
+        let (mut head, at) = (self.head(wait), self.at(wait.begin));
+        if wait.kind == WaitKind::Turn || lateness(wait).is_some() {
+            head.push(',');
+        }
         if told.is_empty() {
             format!("{head} at {at}.")
         } else {
@@ -129,12 +132,13 @@ impl Account {
         merged(&wait.causes)
     }
 
+    /// Which wait it was, and how long.
     pub(super) fn head(&self, wait: &Wait) -> String {
         let thread = self.of_program(wait.thread);
         let (length, name) = (short(wait.length()), &wait.name);
         match wait.kind {
             WaitKind::Sleep => format!("{thread} slept {length}"),
-            WaitKind::Turn => format!("{thread} took {length} from a wake-up to its next sleep,"),
+            WaitKind::Turn => format!("{thread} took {length} from a wake-up to its next sleep"),
             WaitKind::Job => format!("{thread} waited {length} for the job `{name}`"),
             WaitKind::Frame => format!("{name} of {thread} took {length}"),
             WaitKind::Slice => {
@@ -148,8 +152,8 @@ impl Account {
                 } else {
                     "waited"
                 };
-                let late = wait.late.filter(|late| *late > Nanos::ZERO);
-                let late = late.map_or(String::new(), |late| format!(", {} late,", short(late)));
+                let late = lateness(wait);
+                let late = late.map_or(String::new(), |late| format!(", {} late", short(late)));
                 format!("{thread} {verb} {length} in `{name}`{late}")
             }
         }
@@ -163,14 +167,9 @@ impl Account {
         match part.kind {
             CauseKind::Running => format!("{who} ran {ns}"),
             CauseKind::Awake => format!("for {ns} it is not known whether {who} ran"),
-            CauseKind::SmallCore => {
-                format!("{who} took {ns} longer on smaller CPUs than on the largest")
-            }
-            CauseKind::LowFrequency => {
-                format!("{who} took {ns} longer at low frequencies than at the highest")
-            }
-            CauseKind::FrequencyLimit => {
-                format!("{who} took {ns} longer because the frequency of its CPU was limited")
+            CauseKind::SmallCore | CauseKind::LowFrequency | CauseKind::FrequencyLimit => {
+                let why = slow(part.kind);
+                format!("{who} took {ns} longer {why}{}", sure(part.confidence))
             }
             CauseKind::Throttled if part.confidence == Confidence::Assumed => {
                 format!("{who} was put aside for {ns}, as by a CPU quota that is used up")
@@ -234,9 +233,9 @@ impl Account {
         let alone = alone.unwrap_or_default();
         match part.kind {
             CauseKind::Running => format!("{who} ran"),
-            CauseKind::SmallCore => format!("{who} ran on a small CPU"),
-            CauseKind::LowFrequency => format!("{who} ran at a low frequency"),
-            CauseKind::FrequencyLimit => format!("{who} ran at a limited frequency"),
+            CauseKind::SmallCore | CauseKind::LowFrequency | CauseKind::FrequencyLimit => {
+                format!("{who} ran {}{}", slowly(part.kind), sure(part.confidence))
+            }
             CauseKind::Preempted | CauseKind::WakeLatency => format!("{who} runnable{alone}"),
             CauseKind::IdleExit => match part.exit {
                 Some(exit) => format!("{who} runnable: {} left {}", cpu(exit), state(exit)),
@@ -359,8 +358,8 @@ impl Account {
         }
         if !rest.is_empty() {
             let sum = rest.iter().fold(Nanos::ZERO, |sum, share| sum + share.ns);
-            let others = if rest.len() == 1 { "another" } else { "others" };
-            text.push_str(&format!(" and {} {others} {}", rest.len(), short(sum)));
+            let others = plural(rest.len(), "other");
+            text.push_str(&format!(" and {others} {}", short(sum)));
         }
         text + " of it"
     }
@@ -369,6 +368,40 @@ impl Account {
 /// Whether a slice is a frame, and so no wait for something.
 pub(super) fn is_frame(wait: &Wait) -> bool {
     wait.kind == WaitKind::Slice && (wait.late.is_some() || trace::explain::names_frame(&wait.name))
+}
+
+/// By how much a slice was late, if it was.
+fn lateness(wait: &Wait) -> Option<Nanos> {
+    let late = wait.late.filter(|late| *late > Nanos::ZERO);
+    late.filter(|_| wait.kind == WaitKind::Slice)
+}
+
+/// How sure an answer is, as the end of a part of a sentence.
+pub(super) fn sure(confidence: Confidence) -> &'static str {
+    match confidence {
+        Confidence::Known => "",
+        Confidence::Inferred => " (inferred)",
+        _ => " (assumed)",
+    }
+}
+
+/// Why a thread that ran took longer than on the fastest CPU: the end of a sentence. How sure that is stands
+/// behind it, as how fast CPUs are is mostly not recorded.
+fn slow(kind: CauseKind) -> &'static str {
+    match kind {
+        CauseKind::SmallCore => "on smaller CPUs than on the largest",
+        CauseKind::LowFrequency => "at low frequencies than at the highest",
+        _ => "because the frequency of its CPU was limited",
+    }
+}
+
+/// The same in a few words.
+fn slowly(kind: CauseKind) -> &'static str {
+    match kind {
+        CauseKind::SmallCore => "on a small CPU",
+        CauseKind::LowFrequency => "at a low frequency",
+        _ => "at a limited frequency",
+    }
 }
 
 fn cpu(exit: IdleExit) -> String {

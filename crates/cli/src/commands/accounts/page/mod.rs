@@ -101,8 +101,7 @@ fn how_many(chart: &Chart, account: Option<&Account>) -> String {
     };
     let head = match (account, worst.wait) {
         (Some(account), Some(at)) if !chart.is_whole => {
-            let head = account.head(&account.explanation.waits[at]);
-            head.trim_end_matches(',').to_owned()
+            account.head(&account.explanation.waits[at])
         }
         _ => worst.told(),
     };
