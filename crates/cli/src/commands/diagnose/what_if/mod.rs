@@ -5,9 +5,13 @@
 mod file;
 mod gains;
 mod json;
+#[cfg(test)]
+mod made;
+mod masks;
 mod remedies;
 mod report;
 mod study;
+mod urgency;
 
 use console::{Failure, output};
 

@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 
 use event::Task;
-use policy::Attr;
 use replay::{Change, ProgramThread};
 use trace::explain::{Inversion, Remedy, Who};
 
 use super::study::Study;
+use super::{masks, urgency};
 
 /// How many of them are tried: each is a number of runs.
 const REMEDIES_MAX: usize = 6;
@@ -56,47 +56,20 @@ pub(super) fn as_change(
         Some(thread).filter(|_| is_plain)
     };
     let (waiter, holder) = (thread(inversion.waiter), thread(inversion.holder)?);
+    let machine = &study.program.machine;
     match remedy {
         Remedy::PriorityInheritance => Some("inherit".to_owned()),
         Remedy::Park => Some(format!("park:{}", waiter?.name)),
-        Remedy::SamePriority => {
-            let runner = match inversion.runner {
-                Who::Task(runner) => thread(runner),
-                _ => None,
-            };
-            let runner = runner.map(|runner| &runner.attr);
-            as_urgent(&holder.name, &waiter?.attr, runner)
-        }
+        Remedy::SamePriority => urgency::better(holder, inversion.priorities),
+        Remedy::RealtimeClass => urgency::realtime(holder),
         Remedy::FewerThreads => match inversion.runner {
             Who::Task(runner) => Some(format!("without:{}", thread(runner)?.name)),
             _ => None,
         },
-        Remedy::WiderAffinity | Remedy::MoveAway => {
-            let last = study.program.machine.cpus.len() - 1;
-            Some(format!("mask:{}=0-{last}", holder.name))
-        }
+        Remedy::WiderAffinity => masks::wider(holder, machine),
+        Remedy::MoveAway => masks::without(holder, machine, inversion.queue?),
+        Remedy::LeaveOutSlowCores => masks::fastest(holder, machine),
         Remedy::RaiseQuota => Some(format!("quota:{}=none", waiter?.process.0.as_ref()?)),
         _ => None,
     }
-}
-
-/// A thread as urgent as another one, if that is more urgent than what ran; else more urgent than that.
-fn as_urgent(name: &str, wanted: &Attr, runner: Option<&Attr>) -> Option<String> {
-    /// By so much the niceness of a thread is better than that of another one which it is to go before.
-    const BETTER: i8 = 5;
-    let runner = runner?;
-    Some(
-        match (
-            wanted.discipline.is_realtime(),
-            runner.discipline.is_realtime(),
-        ) {
-            (true, true) if wanted.priority <= runner.priority => {
-                format!("fifo:{name}={}", (runner.priority + 1).min(99))
-            }
-            (true, _) => format!("fifo:{name}={}", wanted.priority),
-            (false, true) => format!("fifo:{name}={}", (runner.priority + 1).min(99)),
-            (false, false) if wanted.nice < runner.nice => format!("nice:{name}={}", wanted.nice),
-            (false, false) => format!("nice:{name}={}", (runner.nice - BETTER).max(-20)),
-        },
-    )
 }
