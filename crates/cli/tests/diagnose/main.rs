@@ -13,6 +13,7 @@ mod names;
 mod own;
 mod phones;
 mod quota;
+mod remedies;
 mod select;
 mod sentences;
 mod size;

@@ -7,6 +7,8 @@ use event::{Nanos, Task};
 use serde::Serialize;
 use trace::explain::{Inversion, Remedy, Who};
 
+use super::worth::{Worth, is_felt, medians};
+
 /// What a remedy is for: the thread that waits, the one that is waited for, the one that ran, and its word.
 type Case = (Task, Task, Who, &'static str);
 
@@ -24,8 +26,9 @@ pub(in crate::commands) struct Gains {
 pub(in crate::commands) struct Gain {
     /// The change, as `--what-if` takes it.
     pub(in crate::commands) text: String,
-    /// By wait whose replay is near the recording: how long it was in the replay, and is with the change.
-    pub(in crate::commands) waits: BTreeMap<usize, [Nanos; 2]>,
+    /// By wait whose replay is near the recording: how long it was in each draw of the replay, and is with
+    /// the change.
+    pub(in crate::commands) waits: BTreeMap<usize, Vec<[Nanos; 2]>>,
     /// The threads that lose CPU time, most first.
     pub(in crate::commands) less_cpu_time: Vec<(String, Nanos)>,
 }
@@ -37,6 +40,10 @@ pub(in crate::commands) struct TriedChange {
     waits: usize,
     replayed_ns: u64,
     predicted_ns: u64,
+    /// Of the draws.
+    predicted_min_ns: u64,
+    predicted_max_ns: u64,
+    verdict: &'static str,
     longest_loss: Option<LossJson>,
     less_cpu_time: Vec<LosingThread>,
 }
@@ -58,9 +65,13 @@ struct LosingThread {
 pub(in crate::commands) struct GainJson {
     remedy: &'static str,
     change: String,
-    /// Of the wait; null if its replay is too far off.
+    /// Lengths of the wait, medians of several draws; null if its replay is too far off.
     replayed_ns: Option<u64>,
     predicted_ns: Option<u64>,
+    predicted_min_ns: Option<u64>,
+    predicted_max_ns: Option<u64>,
+    /// What they say of the remedy for this inversion.
+    verdict: Option<&'static str>,
 }
 
 impl Gains {
@@ -91,15 +102,18 @@ impl Gains {
     /// The changes that were tried, the one that is worth most first.
     pub(in crate::commands) fn json(&self) -> Vec<TriedChange> {
         let mut changes: Vec<&Gain> = self.changes.iter().collect();
-        changes.sort_by_key(|gain| Reverse(gain.worth()));
+        changes.sort_by_key(|gain| Reverse(gain.all().gain()));
         let changes = changes.into_iter().map(|gain| {
-            let ([was, with], waits) = gain.all();
+            let worth = gain.all();
             let losing = gain.less_cpu_time.iter();
             TriedChange {
                 text: gain.text.clone(),
-                waits,
-                replayed_ns: was.0,
-                predicted_ns: with.0,
+                waits: worth.count,
+                replayed_ns: worth.was.0,
+                predicted_ns: worth.with.0,
+                predicted_min_ns: worth.least.0,
+                predicted_max_ns: worth.most.0,
+                verdict: worth.verdict().word(),
                 longest_loss: gain
                     .longest_loss()
                     .map(|(wait, longer)| LossJson { wait, ns: longer.0 }),
@@ -118,12 +132,17 @@ impl Gains {
     pub(super) fn of_json(&self, inversion: &Inversion) -> Vec<GainJson> {
         let found = inversion.remedies.iter().filter_map(|remedy| {
             let gain = self.find(inversion, *remedy)?;
-            let lengths = gain.waits.get(&inversion.wait);
+            let worth = gain.over([&inversion.wait].into_iter());
+            let of = |ns: Nanos| (worth.count > 0).then_some(ns.0);
+            let verdict = worth.verdict_for(inversion.ns);
             Some(GainJson {
                 remedy: remedy.word(),
                 change: gain.text.clone(),
-                replayed_ns: lengths.map(|[was, _]| was.0),
-                predicted_ns: lengths.map(|[_, with]| with.0),
+                replayed_ns: of(worth.was),
+                predicted_ns: of(worth.with),
+                predicted_min_ns: of(worth.least),
+                predicted_max_ns: of(worth.most),
+                verdict: (worth.count > 0).then(|| verdict.word()),
             })
         });
         found.collect()
@@ -146,33 +165,24 @@ fn case(inversion: &Inversion, remedy: Remedy) -> Case {
 }
 
 impl Gain {
-    /// The sums over some of the waits, and how many these are.
-    pub(super) fn over<'a>(&self, waits: impl Iterator<Item = &'a usize>) -> ([Nanos; 2], usize) {
-        let mut sums = [Nanos::ZERO; 2];
-        let mut count = 0;
-        for [was, with] in waits.filter_map(|wait| self.waits.get(wait)) {
-            sums[0] += *was;
-            sums[1] += *with;
-            count += 1;
-        }
-        (sums, count)
+    /// What it is worth for some of the waits.
+    pub(super) fn over<'a>(&self, waits: impl Iterator<Item = &'a usize>) -> Worth {
+        Worth::of(waits.filter_map(|wait| self.waits.get(wait)))
     }
 
-    pub(super) fn all(&self) -> ([Nanos; 2], usize) {
-        self.over(self.waits.keys())
+    /// What it is worth for all waits.
+    pub(super) fn all(&self) -> Worth {
+        Worth::of(self.waits.values())
     }
 
-    /// How much shorter all waits are; negative: longer.
-    pub(super) fn worth(&self) -> i64 {
-        let ([was, with], _) = self.all();
-        was.0 as i64 - with.0 as i64
-    }
-
-    /// The wait that gets longer by most, and by how much.
+    /// The wait that gets longer by most, and by how much; none: no wait gets longer by more than a trifle.
     pub(super) fn longest_loss(&self) -> Option<(usize, Nanos)> {
-        let losses = self.waits.iter();
-        let losses = losses.map(|(wait, [was, with])| (*wait, *with - *was));
-        let losses = losses.filter(|(_, longer)| *longer > Nanos::ZERO);
+        let losses = self.waits.iter().map(|(wait, draws)| {
+            let [was, with] = medians(draws);
+            (*wait, with - was, was)
+        });
+        let losses = losses.filter(|(_, longer, was)| is_felt(*longer, *was));
+        let losses = losses.map(|(wait, longer, _)| (wait, longer));
         losses.max_by_key(|(wait, longer)| (*longer, Reverse(*wait)))
     }
 }

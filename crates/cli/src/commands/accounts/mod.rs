@@ -18,6 +18,7 @@ mod small;
 #[cfg(test)]
 mod tests;
 mod threads;
+mod worth;
 
 use std::collections::BTreeMap;
 
@@ -33,6 +34,7 @@ pub(super) use json::{AccountJson, InversionJson, WaitJson, WhoJson};
 pub(super) use page::{Chart, compared_page, data as page_data, interfered, opening};
 pub(super) use people::{losses, wrapped};
 pub(super) use threads::{Switches, ThreadJson, TotalJson, Totals};
+pub(super) use worth::is_felt;
 
 /// An explanation and the timeline it is of.
 pub(super) struct Account {

@@ -23,7 +23,7 @@ const NAME_MAX: usize = 48;
 pub(super) struct Group<'a> {
     pub(super) first: &'a Inversion,
     pub(super) waits: BTreeSet<usize>,
-    ns: Nanos,
+    pub(super) ns: Nanos,
     by: BTreeMap<Who, Nanos>,
     beside_idle: Nanos,
     confidence: Confidence,

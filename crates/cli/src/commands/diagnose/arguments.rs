@@ -173,19 +173,26 @@ JSON (--json), one object; times are the trace's:
                       name; wake_latency counts as preempted
   inversions[]{kind, waiter, holder, runner, by[]{who, ns}, beside_idle_ns, wait,
                start_ns, ns, priorities{waiter, holder, runner}, confidence,
-               remedies[], gains[]{remedy, change, replayed_ns, predicted_ns}}
+               remedies[], gains[]{remedy, change, replayed_ns, predicted_ns,
+                                   predicted_min_ns, predicted_max_ns, verdict}}
                       wait: its position in waits; gains: those of remedies that a
-                      replay can play, for this wait; null: it replays badly
+                      replay can play, for this wait, medians of 3 draws and the
+                      least and most of them; null: it replays badly. verdict: gain,
+                      no_gain, worse, unclear (the draws disagree) or beyond (more is
+                      gained than the inversion took: it changes something else, too)
   inversions_omitted
   least_share         mostly 0. So that 10 000 waits fit in 5 MB: what is a smaller
                       part of its wait is summed up, causes as one of kind rest
                       (count: of how many), shares as others; inversions are left out
-  changes[]{text, waits, replayed_ns, predicted_ns, longest_loss{wait, ns},
+  changes[]{text, waits, replayed_ns, predicted_ns, predicted_min_ns,
+            predicted_max_ns, verdict, longest_loss{wait, ns},
             less_cpu_time[]{thread, ns}}
                       what remedies would be worth by replays, the one with the most
                       gain first; text: as --what-if takes it; waits: the long waits
                       that replay well, with their lengths as they were and with the
-                      change; none where replays would take too long
+                      change; longest_loss: if it is more than 1 %. None where replays
+                      would take too long, or less than a quarter of the long waits
+                      replays well
   late_ns             of a late frame: by how much; or null
   by[]                what had the CPU in whose queue the thread was
   losses{}

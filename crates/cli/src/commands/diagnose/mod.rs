@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: DiagnoseArguments) -> Result<(), Failure> {
     if let Some(other) = &arguments.against {
         return against::run(&arguments, other, &account, &options);
     }
-    what_if::say_gains(&arguments, &mut account);
+    what_if::say_gains(&arguments, &mut account)?;
     let totals = account.totals(&selection, during);
     let text = if arguments.json {
         output::json(&report::json(&account, &arguments, &totals))?

@@ -143,7 +143,7 @@ pub(super) fn json<'a>(study: &'a Study<'_>, arguments: &'a DiagnoseArguments) -
         assumed: &study.program.assumed,
         replay: AsItWas {
             long_waits: asked.len(),
-            within_10_percent: asked.iter().filter(|asked| asked.refused.is_none()).count(),
+            within_10_percent: study.answered().count(),
             share_error: study.before.share_error,
         },
         waits: waits.collect(),

@@ -5,7 +5,7 @@ use console::output;
 use event::Nanos;
 
 use super::study::{self, Asked, Study, Trial, Tried};
-use crate::commands::accounts::{plural, short, wrapped};
+use crate::commands::accounts::{is_felt, plural, short, wrapped};
 
 /// How many waits a table shows.
 const WAITS_MAX: usize = 10;
@@ -37,11 +37,7 @@ fn folded(text: &str, indent: &str, columns: usize) -> String {
 
 /// How near the replay without a change is to the recording.
 fn as_it_was(study: &Study<'_>) -> String {
-    let good = study
-        .asked
-        .iter()
-        .filter(|asked| asked.refused.is_none())
-        .count();
+    let good = study.answered().count();
     let cpus = study.program.machine.cpus.len();
     format!(
         "Run again as it was ({}, {}, {} of the ticks): {good} of {} within 10 % of the recording; {} of the \
@@ -64,8 +60,7 @@ fn answer(study: &Study<'_>, tried: &Tried, columns: usize) -> String {
     if let Some(first) = study.asked.first() {
         parts.push(folded(&headline(study, tried, first), "", columns));
     }
-    let answered = study.asked.iter().filter(|asked| asked.refused.is_none());
-    let answered: Vec<&Asked> = answered.collect();
+    let answered: Vec<&Asked> = study.answered().collect();
     if !answered.is_empty() {
         parts.push(table(study, tried, &answered));
         parts.push(folded(&sums(study, tried, &answered), "", columns));
@@ -192,6 +187,7 @@ fn of_group(
 fn sums(study: &Study<'_>, tried: &Tried, answered: &[&Asked]) -> String {
     let (mut was, mut with) = (Nanos::ZERO, Nanos::ZERO);
     let mut worst: Option<(Nanos, &Asked)> = None;
+    let mut is_any_longer = false;
     for asked in answered {
         let (Some(before), Some(after)) = (asked.replayed, tried.trials.waits[asked.at]) else {
             continue;
@@ -199,7 +195,8 @@ fn sums(study: &Study<'_>, tried: &Tried, answered: &[&Asked]) -> String {
         was += before.median;
         with += after.median;
         let longer = after.median - before.median;
-        if longer > Nanos::ZERO && worst.is_none_or(|(most, _)| longer > most) {
+        is_any_longer |= longer > Nanos::ZERO;
+        if is_felt(longer, before.median) && worst.is_none_or(|(most, _)| longer > most) {
             worst = Some((longer, asked));
         }
     }
@@ -219,6 +216,7 @@ fn sums(study: &Study<'_>, tried: &Tried, answered: &[&Asked]) -> String {
                 short(longer)
             );
         }
+        None if is_any_longer => text += " None takes 1 % longer.",
         None => text += " None takes longer.",
     }
     let losers = losers(study, tried);

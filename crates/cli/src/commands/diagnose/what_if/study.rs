@@ -28,6 +28,8 @@ pub(super) struct Trial {
 pub(super) struct Trials {
     /// By wait; none: in most runs it did not come to its end.
     pub(super) waits: Vec<Option<Trial>>,
+    /// By wait and seed; none: it did not come to its end.
+    pub(super) draws: Vec<Vec<Option<Nanos>>>,
     /// By thread: how long it ran, in the median.
     pub(super) ran: Vec<Nanos>,
     /// The part of the CPU time that went to other threads than in the recording.
@@ -190,12 +192,13 @@ impl<'a> Study<'a> {
         Study::with(arguments, account, (tries, arguments.seeds))
     }
 
-    /// One that takes less time, for changes that let threads run where they ran.
+    /// One with so many draws, for changes that let threads run where they ran.
     pub(super) fn beside_findings(
         arguments: &DiagnoseArguments,
         account: &'a Account,
+        draws: u64,
     ) -> Result<Study<'a>, Failure> {
-        Study::with(arguments, account, (true, 1))
+        Study::with(arguments, account, (true, draws))
     }
 
     fn with(
@@ -347,10 +350,14 @@ impl<'a> Study<'a> {
         })
     }
 
+    /// The waits that can be answered for.
+    pub(super) fn answered(&self) -> impl Iterator<Item = &Asked> {
+        self.asked.iter().filter(|asked| asked.refused.is_none())
+    }
+
     /// How much shorter all waits together are with a change that can be answered for; negative: longer.
     pub(super) fn gain(&self, tried: &Tried) -> i64 {
-        let answered = self.asked.iter().filter(|asked| asked.refused.is_none());
-        let gains = answered.filter_map(|asked| {
+        let gains = self.answered().filter_map(|asked| {
             let (was, with) = (asked.replayed?.median, tried.trials.waits[asked.at]?.median);
             Some(was.0 as i64 - with.0 as i64)
         });
@@ -365,7 +372,7 @@ impl<'a> Study<'a> {
             medians.is_some_and(|medians| refused(medians).is_none())
                 || means.is_some_and(|means| means.refused().is_none())
         };
-        self.asked.iter().any(|asked| asked.refused.is_none()) || self.groups.iter().any(is_trusted)
+        self.answered().next().is_some() || self.groups.iter().any(is_trusted)
     }
 
     pub(super) fn wait(&self, asked: &Asked) -> &Wait {
@@ -434,14 +441,14 @@ fn nearest(program: &Program, waits: &[Wait]) -> String {
 /// Runs a program under seeds from 0 on.
 fn trials(program: &Program, seeds: u64, what: &'static str) -> Trials {
     let mut progress = Progress::new(what, seeds);
-    let mut lengths: Vec<Vec<Nanos>> = vec![Vec::new(); program.stretches.len()];
+    let mut draws: Vec<Vec<Option<Nanos>>> = vec![Vec::new(); program.stretches.len()];
     let mut ran: Vec<Vec<Nanos>> = vec![Vec::new(); program.threads.len()];
     let mut first = None;
     let mut share_error = 0.0;
     for seed in 0..seeds {
         let played = play(program, seed);
-        for (list, length) in lengths.iter_mut().zip(program.lengths(&played)) {
-            list.extend(length);
+        for (list, length) in draws.iter_mut().zip(program.lengths(&played)) {
+            list.push(length);
         }
         for (list, time) in ran.iter_mut().zip(&played.ran) {
             list.push(*time);
@@ -452,7 +459,8 @@ fn trials(program: &Program, seeds: u64, what: &'static str) -> Trials {
         }
         progress.step();
     }
-    let spread = |list: &mut Vec<Nanos>| {
+    let spread = |draws: &Vec<Option<Nanos>>| {
+        let mut list: Vec<Nanos> = draws.iter().copied().flatten().collect();
         list.sort_unstable();
         let is_most = list.len() as u64 * 2 > seeds;
         is_most.then(|| Trial {
@@ -462,7 +470,8 @@ fn trials(program: &Program, seeds: u64, what: &'static str) -> Trials {
         })
     };
     Trials {
-        waits: lengths.iter_mut().map(spread).collect(),
+        waits: draws.iter().map(spread).collect(),
+        draws,
         ran: ran
             .iter_mut()
             .map(|list| {
