@@ -8,12 +8,14 @@
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, mpsc};
 use std::task::Poll;
 
 use event::Nanos;
-use paceline::{Builder, Context, Event, Grain, JobId, JobSystem, NewJob, Scope, WaitError};
+use paceline::{
+    Builder, Context, Event, Grain, GraphError, JobId, JobKind, JobSystem, NewJob, Scope, WaitError,
+};
 use platform::Platform;
 use sim::{Sim, SimConfig};
 
@@ -561,4 +563,46 @@ fn an_open_scope_does_not_grow() {
         }
     });
     assert_eq!(sum.into_inner(), 200_000);
+}
+
+/// Goal: a scope cannot be made to wait for what waits for it, by an id that a report names; it would never
+/// end. Method: from inside of a job that opens a scope, a dependency of the scope's on a job after that one;
+/// the same outside of jobs.
+#[test]
+fn a_scope_has_begun_when_its_id_is_known() {
+    let js = Builder::new().workers(1).build().unwrap();
+    let refuse = |js: &JobSystem, after: JobId| {
+        let jobs = js.report().jobs;
+        let mut scopes = jobs.iter().filter(|job| job.kind == JobKind::Scope);
+        let scope = scopes.next().expect("one is open").id;
+        let refused = js.add_dependency(scope, after);
+        assert!(
+            matches!(refused, Err(GraphError::TooLate { .. })),
+            "{refused:?}"
+        );
+    };
+    watched("scopes wait for nothing", || {
+        let gate = js.event("gate");
+        let (opened, is_open) = mpsc::channel();
+        let (go_on, goes_on) = mpsc::channel();
+        let outer = js.job("outer").schedule(move |cx| {
+            cx.scope(|scope| {
+                scope.spawn(|_| ());
+                opened.send(()).expect("main waits");
+                goes_on.recv().expect("main says so");
+            });
+        });
+        let after = js.job("after").after(outer).after(&gate).schedule(|_| ());
+        js.flush();
+        is_open.recv().expect("the job opens a scope");
+        refuse(&js, after);
+        go_on.send(()).expect("the job waits");
+        js.wait(outer);
+        js.scope(|scope| {
+            scope.spawn(|_| ());
+            refuse(&js, after);
+        });
+        gate.complete();
+        js.wait(after);
+    });
 }

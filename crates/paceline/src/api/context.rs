@@ -9,7 +9,7 @@ use platform::{Lane, Platform};
 use super::frame::Frame;
 use super::handle::{Event, Job, Latch};
 use super::origin::Origin;
-use super::over::{Loop, LoopData};
+use super::over::{Loop, LoopData, Seal};
 use super::schedule::NewJob;
 use super::span::{self, Span};
 use crate::adapt::Checkpoint;
@@ -356,7 +356,7 @@ impl<P: Platform> Context<'_, P> {
     /// If data side by side has different lengths.
     #[track_caller]
     pub fn over<D: LoopData>(&self, data: D) -> Loop<'_, D::Items, P> {
-        Loop::new(Origin::Inside(self), data.into_items())
+        Loop::new(Origin::Inside(self), data.into_items(Seal::HERE))
     }
 
     /// Begins a frame with this label that should end within `budget` from now, as

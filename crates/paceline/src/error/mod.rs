@@ -164,7 +164,8 @@ impl std::error::Error for ScheduleError {}
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GraphError {
-    /// The job has already started or finished; it can wait for nothing any more.
+    /// The job has already started or finished; it can wait for nothing any more. Scopes and runs of graphs
+    /// have started when there is an id for them.
     TooLate {
         /// The job that was to wait.
         id: JobId,

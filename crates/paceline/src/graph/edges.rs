@@ -146,7 +146,7 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
     /// system. Without `after` it only looks whether the job could wait for more.
     ///
     /// # Errors
-    /// If `job` has started, or if the edge closes a cycle.
+    /// If `job` has started, as scopes and runs of graphs always have, or if the edge closes a cycle.
     pub(crate) fn add_dependency(
         self,
         job: JobId,
@@ -165,7 +165,7 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
         }
         // Relaxed: the job is held back.
         let flags = slot.flags.load(Ordering::Relaxed);
-        let has_begun = flags & Slot::<P>::WAS_POLLED != 0;
+        let has_begun = flags & (Slot::<P>::WAS_POLLED | Slot::<P>::IS_SCOPE) != 0;
         let result = after.map_or(Ok(()), |after| {
             if has_begun {
                 return Err(too_late());

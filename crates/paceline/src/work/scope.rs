@@ -91,8 +91,10 @@ impl<P: Platform> Context<'_, P> {
     ///
     /// # Panics
     /// When `f` and all jobs of the scope have ended: with the panic of `f`, or else with the first panic of
-    /// a job. Before `f` is called: if the job table is full, or if there is no stack left for the jobs of a
-    /// further scope and no other worker is free (see [`JobSystem::wait`](crate::JobSystem::wait)).
+    /// a job, or with the circle if jobs of the scope wait for what waits for the scope; those that have not
+    /// started are dropped then. Before `f` is called: if the job table is full, or if there is no stack left
+    /// for the jobs of a further scope and no other worker is free (see
+    /// [`JobSystem::wait`](crate::JobSystem::wait)).
     ///
     /// ```
     /// let js = paceline::JobSystem::new();

@@ -20,8 +20,8 @@ use crate::store::{Label, Name};
 use crate::work::Context;
 
 pub use items::LoopData;
-pub(crate) use items::LoopItems;
 use items::{LoopChunks, LoopRuns};
+pub(crate) use items::{LoopItems, Seal};
 pub use tiles::{Tile, TileMut, Tiles, TilesMut};
 
 /// A loop over data, from [`JobSystem::over`](crate::JobSystem::over) or
@@ -208,7 +208,7 @@ impl<'a, I: LoopItems, P: Platform> Loop<'a, I, P> {
     /// ```
     ///
     /// # Panics
-    /// As [`for_each`](Loop::for_each).
+    /// With the first panic of a closure; as [`JobSystem::enter`](crate::JobSystem::enter).
     #[track_caller]
     pub fn fold<A: Send>(
         self,
@@ -236,7 +236,7 @@ impl<'a, I: LoopItems, P: Platform> Loop<'a, I, P> {
     /// ```
     ///
     /// # Panics
-    /// As [`for_each`](Loop::for_each).
+    /// As [`fold`](Loop::fold).
     #[track_caller]
     pub fn reduce<A: Send>(
         self,
@@ -258,7 +258,9 @@ impl<'a, I: LoopItems, P: Platform> Loop<'a, I, P> {
     #[track_caller]
     fn blocks<A: Send>(&self, len: usize, f: impl Fn(Range<usize>) -> A + Sync) -> Vec<A> {
         let blocks = len.min(FOLD_BLOCKS);
-        let edge = |block: usize| (block as u128 * len as u128 / blocks as u128) as usize;
+        // The first blocks have one item more than the others.
+        let (size, longer) = (len / blocks.max(1), len % blocks.max(1));
+        let edge = |block: usize| block * size + block.min(longer);
         let all = Loop {
             from: self.from.copy(),
             label: self.label,

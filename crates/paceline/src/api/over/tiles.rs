@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::items::{LoopData, LoopItems};
+use super::items::{LoopData, LoopItems, Seal};
 
 /// A plane of `width` × `height` points, cut into tiles for a loop; tiles at the right and lower edges may be
 /// smaller. They come row by row.
@@ -253,7 +253,7 @@ unsafe impl<'a, T: Send> LoopItems for TilePoints<'a, T> {
 impl<'a, T: Send> LoopData for TilesMut<'a, T> {
     type Items = TilePoints<'a, T>;
 
-    fn into_items(self) -> TilePoints<'a, T> {
+    fn into_items(self, _: Seal) -> TilePoints<'a, T> {
         self.0
     }
 }
@@ -261,7 +261,7 @@ impl<'a, T: Send> LoopData for TilesMut<'a, T> {
 impl LoopData for Tiles {
     type Items = Tiles;
 
-    fn into_items(self) -> Tiles {
+    fn into_items(self, _: Seal) -> Tiles {
         self
     }
 }

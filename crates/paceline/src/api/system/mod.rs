@@ -20,7 +20,7 @@ use super::builder::Builder;
 use super::frame::Frame;
 use super::handle::Event;
 use super::origin::Origin;
-use super::over::{Loop, LoopData};
+use super::over::{Loop, LoopData, Seal};
 use super::schedule::NewJob;
 use super::trace::{Pattern, Trace};
 use crate::error::{BuildError, GraphError, ScheduleError, or_panic};
@@ -348,7 +348,7 @@ impl<P: Platform> JobSystem<P> {
     /// If data side by side has different lengths.
     #[track_caller]
     pub fn over<D: LoopData>(&self, data: D) -> Loop<'_, D::Items, P> {
-        Loop::new(Origin::Outside(&self.shared), data.into_items())
+        Loop::new(Origin::Outside(&self.shared), data.into_items(Seal::HERE))
     }
 
     #[track_caller]

@@ -11,7 +11,8 @@ use crate::store::JobId;
 
 impl<P: Platform> JobSystem<P> {
     /// Waits for a job. Meanwhile this thread runs the jobs that it depends on, and the job itself, and no
-    /// others. When none of these is ready, the thread blocks.
+    /// others, but for jobs that are [pinned](crate::PinnedThread) to this thread. When none of these is
+    /// ready, the thread blocks.
     ///
     /// A job sees the thread-locals of the thread that runs it. So the jobs that run here, inside of this
     /// call, see and change those of the caller, and may find what an outer job on the same thread has left
