@@ -9,6 +9,8 @@ use trace::{Clock, Loss, Recording};
 
 use console::Failure;
 
+use crate::family::Forks;
+
 /// The recorded events; some kernels lack some of them.
 const EVENTS: [&str; 11] = [
     "sched/sched_switch",
@@ -50,6 +52,32 @@ pub(crate) struct Recorded {
     pub(crate) knows_threads: bool,
     /// The room that each CPU's events had.
     pub(crate) buffer_kb: u32,
+    /// The kernel's number for the thread that recorded.
+    pub(crate) me: Option<u32>,
+    pub(crate) forks: Forks,
+}
+
+impl Recorded {
+    /// From now on the recording is of the program that this process started as `child`.
+    pub(crate) fn is_of(&mut self, child: u32) {
+        let threads = &self.recording.threads;
+        let processes = &self.recording.processes;
+        let process = |tid: u32| {
+            let thread = threads.iter().find(|thread| thread.tid == Some(tid))?;
+            processes.get(thread.process?)?.pid
+        };
+        let mut recorded = self.me.map(|me| self.forks.of(me)).unwrap_or_default();
+        // The fork may have been overwritten.
+        if self.knows_threads {
+            recorded.extend(self.forks.of(child));
+            recorded.insert(child);
+        }
+        let recorder = self.me.map(|me| process(me).unwrap_or(me));
+        // Threads of this process are no part of the program.
+        recorded.retain(|tid| recorder.is_none() || process(*tid) != recorder);
+        self.recording.origin.recorder = recorder;
+        self.recording.origin.recorded = recorded;
+    }
 }
 
 impl Tracer {
@@ -95,8 +123,8 @@ impl Tracer {
             source: BufReader::with_capacity(1 << 20, source),
             copy: copy.map(io::BufWriter::new),
             seen: Vec::new(),
-            me: self.me,
-            knows_me: false,
+            me: None,
+            forks: Forks::default(),
         };
         let mut recording = trace::read::read(&mut source, "the kernel's trace")
             .map_err(|error| Failure::failed(error.to_string()))?;
@@ -107,8 +135,10 @@ impl Tracer {
         recording.losses.add(Loss::KernelEvents, more);
         Ok(Recorded {
             recording,
-            knows_threads: source.knows_me,
+            knows_threads: source.me.map(u64::from) == Some(self.me),
             buffer_kb: self.buffer_kb,
+            me: source.me,
+            forks: source.forks,
         })
     }
 }
@@ -120,14 +150,14 @@ fn usual_buffer_kb(instance: &Instance) -> u32 {
 }
 
 /// The kernel's text on its way to the reader: copied, if wanted, and searched for the line that identifies
-/// this thread.
+/// this thread, and for forks.
 struct Listening<R> {
     source: R,
     copy: Option<io::BufWriter<std::fs::File>>,
     /// The line that was begun.
     seen: Vec<u8>,
-    me: u64,
-    knows_me: bool,
+    me: Option<u32>,
+    forks: Forks,
 }
 
 impl<R> Listening<R> {
@@ -136,7 +166,8 @@ impl<R> Listening<R> {
             self.seen.extend_from_slice(part);
             if part.ends_with(b"\n") {
                 let line = String::from_utf8_lossy(&self.seen);
-                self.knows_me |= is_about(&line, self.me);
+                self.me = self.me.or_else(|| marked_by(&line));
+                self.forks.line(&line);
                 self.seen.clear();
             }
         }
@@ -152,36 +183,26 @@ impl<R: Read> Read for Listening<R> {
                 copy.flush()?;
             }
         }
-        if !self.knows_me {
-            self.listen(&buffer[..count]);
-        }
+        self.listen(&buffer[..count]);
         Ok(count)
     }
 }
 
-/// Whether a line of the kernel's text is our mark, by the thread with this number.
-fn is_about(line: &str, thread: u64) -> bool {
-    let Some((head, _)) = line.split_once(WHO_AM_I) else {
-        return false;
-    };
+/// The kernel's number for the thread that made our mark, if a line of the kernel's text is that mark.
+fn marked_by(line: &str) -> Option<u32> {
+    let (head, _) = line.split_once(WHO_AM_I)?;
     // `comm-TID (TGID) [CPU] …`: a name may hold anything, so the number ends where the bracket begins.
-    let Some((task, _)) = head.rsplit_once('[') else {
-        return false;
-    };
-    let task = match task.rsplit_once('(') {
-        Some((task, _)) => task,
-        None => task,
-    };
-    let tid = task.trim_end().rsplit('-').next();
-    tid.and_then(|tid| tid.parse().ok()) == Some(thread)
+    let (task, _) = head.rsplit_once('[')?;
+    let task = task.rsplit_once('(').map_or(task, |(task, _)| task);
+    task.trim_end().rsplit('-').next()?.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Goal: our own mark identifies this thread, whatever its name; another thread's mark, or another line,
-    /// does not. Method: lines as Linux 6.18 prints them, with and without process numbers.
+    /// Goal: our own mark identifies this thread, whatever its name; another line does not. Method: lines as
+    /// Linux 6.18 prints them, with and without process numbers.
     #[test]
     fn the_mark_says_who_we_are() {
         let line = |task: &str| {
@@ -192,13 +213,10 @@ mod tests {
             "a-b (1)-9802  (-------)",
             "x-9802",
         ] {
-            assert!(is_about(&line(task), 9802), "{task}");
-            assert!(!is_about(&line(task), 980), "{task}");
+            assert_eq!(marked_by(&line(task)), Some(9802), "{task}");
         }
-        assert!(!is_about(
-            "paceline-9802 [000] ..... 1.0: sched_switch: x",
-            9802
-        ));
+        let other = "paceline-9802 [000] ..... 1.0: sched_switch: x";
+        assert_eq!(marked_by(other), None);
     }
 
     /// Goal: the text arrives as it was, wherever pieces end. Method: pieces of 1 to 40 bytes.
@@ -210,8 +228,8 @@ mod tests {
                 source: BufReader::with_capacity(piece, text.as_bytes()),
                 copy: None,
                 seen: Vec::new(),
-                me: 7,
-                knows_me: false,
+                me: None,
+                forks: Forks::default(),
             };
             let mut got = String::new();
             let mut buffer = vec![0; piece];
@@ -221,7 +239,7 @@ mod tests {
                     count => got += std::str::from_utf8(&buffer[..count]).unwrap(),
                 }
             }
-            assert_eq!((got.as_str(), source.knows_me), (text.as_str(), true));
+            assert_eq!((got.as_str(), source.me), (text.as_str(), Some(7)));
         }
     }
 }

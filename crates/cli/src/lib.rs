@@ -9,6 +9,7 @@
 
 mod commands;
 pub mod face;
+mod family;
 mod html;
 mod kernel;
 mod program;

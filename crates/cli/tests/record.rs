@@ -82,6 +82,40 @@ fn a_command_is_recorded() {
     assert!(report["events"].as_u64().unwrap() >= switches as u64);
 }
 
+/// Goal: the recording says which program it is of, and an account of it names no wait of the recorder, and
+/// none of other programs first. Method: a shell that starts a program which computes, beside a process of
+/// ours that sleeps and is woken all the time.
+#[test]
+fn the_recorder_is_no_finding() {
+    if !is_allowed() {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let trace = folder.path().join("t.pftrace");
+    let shown = trace.to_str().unwrap();
+    let mut other = Command::new("sh");
+    other.args(["-c", "while :; do sleep 0.002; done"]);
+    let mut other = other.spawn().unwrap();
+    let program = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; true";
+    let run = paceline(&["record", "-o", shown, "--", "sh", "-c", program]);
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    let recording = trace::read::read(fs::File::open(&trace).unwrap(), "t").unwrap();
+    let origin = &recording.origin;
+    assert!(origin.recorder.is_some() && !origin.recorded.is_empty());
+    let run = paceline(&["diagnose", "--json", shown]);
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    let report: Value = serde_json::from_slice(&run.stdout).unwrap();
+    let waits = report["waits"].as_array().unwrap();
+    let tid = |wait: &Value| wait["tid"].as_u64().unwrap_or(0) as u32;
+    for wait in waits {
+        assert_ne!(Some(tid(wait)), origin.recorder, "{wait}");
+    }
+    let first = waits.first().expect("the program ran");
+    assert!(origin.recorded.contains(&tid(first)), "{first}");
+}
+
 /// Goal: the front page's example is one. Method: the line is there, and runs, its output in another folder.
 #[test]
 fn the_readmes_example_runs() {

@@ -59,6 +59,12 @@ pub(crate) struct SupplementHead {
     /// Whether wake-ups by interrupts are not told apart.
     #[prost(bool, tag = "4")]
     pub(crate) is_unmarked: bool,
+    /// The process that recorded while a program ran.
+    #[prost(uint32, optional, tag = "5")]
+    pub(crate) recorder: Option<u32>,
+    /// The threads and processes of that program, by the kernel's numbers.
+    #[prost(uint32, repeated, tag = "6")]
+    pub(crate) recorded: Vec<u32>,
 }
 
 #[derive(Clone, PartialEq, Message)]

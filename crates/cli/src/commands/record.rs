@@ -17,7 +17,7 @@ use crate::kernel::Tracer;
 ///
 /// Records everything that runs on the machine meanwhile: switches, wake-ups with
 /// their wakers, migrations, priorities, frequencies, idle CPUs. ui.perfetto.dev
-/// opens the file, too.
+/// opens the file, too. `diagnose` shows CMD and what it starts first.
 ///
 /// It uses the kernel's tracefs, in an instance of its own (paceline-PID) that is
 /// removed afterwards, and needs root; without root nothing is run. Ctrl-C ends
@@ -86,8 +86,11 @@ pub(crate) fn run(arguments: RecordArguments) -> Result<(), Failure> {
     )?;
     let tracer = Tracer::start(arguments.buffer_kb).map_err(Failure::failed)?;
     let mut signals = Signals::new();
-    let status = signals.wait_for(start(&arguments)?)?;
-    let recorded = tracer.finish(arguments.text.as_deref())?;
+    let child = start(&arguments)?;
+    let program = child.id();
+    let status = signals.wait_for(child)?;
+    let mut recorded = tracer.finish(arguments.text.as_deref())?;
+    recorded.is_of(program);
     let report = write(&arguments, &recorded.recording, status)?;
     if arguments.json {
         output::print_json(&report)?

@@ -14,6 +14,7 @@ mod inversions;
 mod locks;
 mod path;
 mod queue;
+mod recorded;
 mod runnable;
 mod running;
 mod selection;

@@ -19,13 +19,15 @@ pub(super) struct Turn {
 }
 
 /// The turns of a thread that have a beginning and an end in the recording, and in which it did not always
-/// run.
-pub(super) fn turns(timeline: &Timeline, thread: u32) -> Vec<Turn> {
+/// run. Of a thread that `is_new` in it the first turn begins with its life, and those count, too, in which
+/// it always ran.
+pub(super) fn turns(timeline: &Timeline, thread: u32, is_new: bool) -> Vec<Turn> {
     let mut turns = Vec::new();
     let mut turn: Option<(Nanos, Nanos)> = None;
     let mut before = State::Unknown;
     for stay in timeline.stays(timeline.task(thread)) {
-        let is_woken = before.is_asleep() || stay.state.ready() == Some(Since::Woken);
+        let is_begun = is_new && before == State::Unknown;
+        let is_woken = is_begun || before.is_asleep() || stay.state.ready() == Some(Since::Woken);
         match stay.state {
             State::Sleeping | State::Blocked | State::Dead => {
                 let goes_on = |(begin, _): &(Nanos, Nanos)| {
@@ -49,7 +51,7 @@ pub(super) fn turns(timeline: &Timeline, thread: u32) -> Vec<Turn> {
         }
         before = stay.state;
     }
-    turns.retain(|turn| turn.lost > Nanos::ZERO);
+    turns.retain(|turn| is_new || turn.lost > Nanos::ZERO);
     turns
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use event::{Nanos, Task};
 
 use super::deadlines::Deadlines;
+use super::recorded::RecordedProgram;
 use super::words::{self, NameHints};
 use super::{Selection, WaitKind, wakers};
 use crate::timeline::{Since, Slice, State, Timeline, Waker};
@@ -44,6 +45,11 @@ enum Rank {
 }
 
 impl FoundWait {
+    /// Whether it has a length and touches the stretch of time that is meant.
+    fn is_within(&self, selection: &Selection) -> bool {
+        self.begin < self.end && selection.touches(self.begin, self.end)
+    }
+
     /// The name of the wait.
     pub(super) fn name(&self, timeline: &Timeline) -> String {
         match self.kind {
@@ -78,22 +84,22 @@ pub(super) fn limit(selection: &Selection, found: &[FoundWait]) -> usize {
 }
 
 /// The waits that were selected, the worst first, and the number of sleeps that were left out: of threads
-/// that mostly sleep. If there are no others, turns stand for them.
+/// that mostly sleep. If there are no others, turns stand for them. The recorder's waits are none, unless it
+/// is asked for.
 pub(super) fn find(
     timeline: &Timeline,
     selection: &Selection,
     says: &[NameHints],
 ) -> (Vec<FoundWait>, usize) {
-    // All sleeps of a thread that was asked for are shown.
-    let is_asked = selection.threads.is_some();
+    let recorded = RecordedProgram::new(timeline);
+    let is_asked = selection.threads.is_some() || selection.processes.is_some();
     let threads = 0..timeline.threads().len() as u32;
     let is_meant = |thread: &u32| {
         let task = timeline.task(*thread);
-        selection.has(task, timeline.process(task))
+        let is_seen = is_asked || !recorded.is_recorder(task);
+        is_seen && selection.has(task, timeline.process(task))
     };
     let threads: Vec<u32> = threads.filter(is_meant).collect();
-    let is_within =
-        |wait: &FoundWait| wait.begin < wait.end && selection.touches(wait.begin, wait.end);
     let mut found = Vec::new();
     let mut left_out = 0;
     let deadlines = Deadlines::new(timeline, says);
@@ -101,30 +107,14 @@ pub(super) fn find(
         for &thread in &threads {
             usual(timeline, says, &deadlines, thread, &mut found);
         }
-        found.retain(is_within);
+        found.retain(|wait| wait.is_within(selection));
         if found.is_empty() {
-            let mut of_sleepers = Vec::new();
-            for &thread in &threads {
-                let is_shown = is_asked || !is_sleeper(timeline, thread);
-                let list = if is_shown {
-                    &mut found
-                } else {
-                    &mut of_sleepers
-                };
-                sleeps(timeline, thread, is_asked, list);
-            }
-            found.retain(is_within);
-            of_sleepers.retain(is_within);
-            if found.is_empty() && !is_asked {
-                for &thread in &threads {
-                    turns(timeline, thread, &mut found);
-                }
-                found.retain(is_within);
-            }
-            if found.is_empty() {
-                found = of_sleepers;
-            } else {
-                left_out = of_sleepers.len();
+            let is_other = |thread: &u32| recorded.is_other(timeline.task(*thread));
+            let (others, program): (Vec<u32>, Vec<u32>) = threads.into_iter().partition(is_other);
+            for threads in [program, others] {
+                let (mut some, left) = nameless(timeline, selection, &recorded, &threads);
+                found.append(&mut some);
+                left_out += left;
             }
         }
     } else {
@@ -133,9 +123,44 @@ pub(super) fn find(
             wait.set_late(&deadlines, says);
         }
     }
-    found.retain(is_within);
-    sort(timeline, says, &mut found);
+    found.retain(|wait| wait.is_within(selection));
+    sort(timeline, says, &recorded, &mut found);
     (found, left_out)
+}
+
+/// Sleeps of some threads, and the number of those that were left out; without any, turns.
+fn nameless(
+    timeline: &Timeline,
+    selection: &Selection,
+    recorded: &RecordedProgram,
+    threads: &[u32],
+) -> (Vec<FoundWait>, usize) {
+    // All sleeps of a thread that was asked for are shown.
+    let is_asked = selection.threads.is_some();
+    let (mut found, mut of_sleepers) = (Vec::new(), Vec::new());
+    for &thread in threads {
+        let is_shown = is_asked || !is_sleeper(timeline, thread);
+        let list = if is_shown {
+            &mut found
+        } else {
+            &mut of_sleepers
+        };
+        sleeps(timeline, thread, is_asked, list);
+    }
+    found.retain(|wait| wait.is_within(selection));
+    of_sleepers.retain(|wait| wait.is_within(selection));
+    if found.is_empty() && !is_asked {
+        for &thread in threads {
+            let is_new = recorded.is_program(timeline.task(thread));
+            turns(timeline, thread, is_new, &mut found);
+        }
+        found.retain(|wait| wait.is_within(selection));
+    }
+    if found.is_empty() {
+        (of_sleepers, 0)
+    } else {
+        (found, of_sleepers.len())
+    }
 }
 
 /// Waits and frames of our job system, and slices, whose names contain one of these texts. Plans of frames
@@ -173,13 +198,19 @@ fn by_name(
     }
 }
 
-/// Puts waits in their order, the worst first.
-fn sort(timeline: &Timeline, says: &[NameHints], found: &mut [FoundWait]) {
+/// Puts waits in their order, the worst first, those of the recorded program before all others.
+fn sort(
+    timeline: &Timeline,
+    says: &[NameHints],
+    recorded: &RecordedProgram,
+    found: &mut [FoundWait],
+) {
     for wait in found.iter_mut() {
         wait.rank = rank(timeline, says, wait);
     }
     found.sort_by_key(|wait| {
         let worst = (
+            recorded.is_other(wait.task),
             wait.rank,
             std::cmp::Reverse(wait.late),
             std::cmp::Reverse(wait.weight),
@@ -328,12 +359,12 @@ fn of_slice(timeline: &Timeline, thread: u32, slice: &Slice) -> FoundWait {
 }
 
 /// The turns of a thread that is none of the kernel's.
-fn turns(timeline: &Timeline, thread: u32, found: &mut Vec<FoundWait>) {
+fn turns(timeline: &Timeline, thread: u32, is_new: bool, found: &mut Vec<FoundWait>) {
     let task = timeline.task(thread);
     if words::is_of_kernel(&timeline.name(task)) {
         return;
     }
-    let turns = super::turns::turns(timeline, thread).into_iter();
+    let turns = super::turns::turns(timeline, thread, is_new).into_iter();
     found.extend(turns.map(|turn| FoundWait {
         thread,
         task,

@@ -1,5 +1,7 @@
 //! The origin of a recording, and the facts that it can therefore have.
 
+use std::collections::BTreeSet;
+
 /// The origin of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
@@ -14,6 +16,12 @@ pub struct Origin {
     pub is_unmarked: bool,
     /// The kernel's release, such as "4.19.113", if it is known.
     pub kernel: Option<String>,
+    /// The kernel's number for the process that recorded, if it did so while another program ran: its waits
+    /// for that program are of no interest.
+    pub recorder: Option<u32>,
+    /// The kernel's numbers for the threads and processes of the program that was to be recorded, with those
+    /// that it started; empty: that is not known.
+    pub recorded: BTreeSet<u32>,
 }
 
 /// A clock.

@@ -2,7 +2,7 @@
 
 use event::{Nanos, Task};
 
-use crate::explain::{Selection, explain};
+use crate::explain::{Selection, WaitKind, explain};
 use crate::script::{Script, check};
 use crate::{Annotation, Counter};
 
@@ -141,4 +141,72 @@ fn sleeps_of_daemons_are_left_out() {
     assert_eq!((of, omitted > 10), (vec!["turn of adbd".to_owned()], true));
     let (of, omitted) = play(&["rcu_preempt", "irq/7", "kworker/0:1", "waker"]);
     assert_eq!((of.len(), omitted), (3, 0));
+}
+
+/// Goal: the recorder's wait for the recorded program is no finding, and that program comes before others
+/// that wait longer. Without those facts the longest wait is first. Method: a recorder that waits for a
+/// program, and a foreign thread that sleeps longer than the program's; then the recorder is asked for.
+#[test]
+fn the_recorded_program_comes_first() {
+    let script = |is_told: bool| {
+        let mut script = Script::new(&["recorder", "program", "waker", "foreign"], 4);
+        for (thread, cpu) in [(0, 0), (1, 1), (2, 2), (3, 3)] {
+            script.run(0, cpu, thread);
+            let pid = Some(thread + 500);
+            script.recording.processes.push(crate::Process {
+                pid,
+                ..crate::Process::new(format!("{thread}"))
+            });
+            script.recording.threads[thread as usize].process = Some(thread as usize + 1);
+        }
+        if is_told {
+            script.recording.origin.recorder = Some(500);
+            script.recording.origin.recorded = [501].into();
+        }
+        for (thread, from, to) in [(1, 20, 40), (3, 30, 60), (0, 10, 90)] {
+            script.sleep(from * MS, thread, None);
+            script.wake(to * MS, Some(2), thread);
+            script.run(to * MS, thread, thread);
+        }
+        let by_time = |event: &event::KernelEvent| event.time;
+        script.recording.kernel.sort_by_key(by_time);
+        script
+    };
+    let found = |is_told, threads| {
+        let timeline = script(is_told).timeline(100 * MS);
+        let selection = Selection {
+            threads,
+            ..Selection::default()
+        };
+        let waits = explain(&timeline, &selection).waits;
+        waits.iter().map(|wait| wait.thread.0).collect::<Vec<u32>>()
+    };
+    assert_eq!(found(true, None), [1, 3]);
+    assert_eq!(found(false, None), [0, 3, 1]);
+    assert_eq!(found(true, Some(vec![Task(0)])), [0]);
+}
+
+/// Goal: a recorded program that never sleeps is told, too, from its beginning to its end, whether or not it
+/// lost its CPU; a foreign thread of that kind is not. Method: a program and a foreign thread that only run,
+/// beside one that sleeps and is woken.
+#[test]
+fn a_recorded_program_that_only_runs_is_told() {
+    let mut script = Script::new(&["program", "foreign", "sleeper", "waker"], 4);
+    script.recording.origin.recorded = [100].into();
+    script.run(10 * MS, 0, 0);
+    script.run(10 * MS, 1, 1);
+    script.run(10 * MS, 2, 2);
+    script.run(10 * MS, 3, 3);
+    script.sleep(20 * MS, 2, None);
+    script.wake(40 * MS, Some(3), 2);
+    script.run(40 * MS, 2, 2);
+    script.leave(70 * MS, 0, event::Left::Dead, None);
+    script.leave(70 * MS, 1, event::Left::Dead, None);
+    let timeline = script.timeline(100 * MS);
+    let waits = explain(&timeline, &Selection::default()).waits;
+    let told: Vec<_> = waits
+        .iter()
+        .map(|wait| (wait.thread.0, wait.kind, wait.length().0 / MS))
+        .collect();
+    assert_eq!(told, [(0, WaitKind::Turn, 60), (2, WaitKind::Sleep, 20)]);
 }

@@ -96,6 +96,8 @@ impl PartialSupplement {
         if let Some(clock) = &head.clock {
             recording.origin.clock = Clock::named(clock);
         }
+        recording.origin.recorder = head.recorder;
+        recording.origin.recorded = head.recorded.iter().copied().collect();
         builder.set_wakers(match head.wakers {
             Some(1) => Wakers::Queued,
             Some(2) => Wakers::Decided,

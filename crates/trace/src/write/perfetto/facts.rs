@@ -17,6 +17,9 @@ use crate::{Loss, Recording, Wakers};
 /// More CPUs than any machine has: longer lists are not written.
 const MOST_CPUS: usize = 1 << 14;
 
+/// More threads of a recorded program than this are not written: the message would be too long.
+const MOST_RECORDED: usize = 1 << 16;
+
 /// The supplement in the first packet of a file.
 pub(super) fn head(recording: &Recording, kernel: &[KernelEvent]) -> Supplement {
     // Our reader counts these itself.
@@ -32,6 +35,7 @@ pub(super) fn head(recording: &Recording, kernel: &[KernelEvent]) -> Supplement 
             word: loss.word().to_owned(),
             count,
         });
+    let recorded = recording.origin.recorded.iter();
     Supplement {
         head: Some(SupplementHead {
             pictures: Vec::new(),
@@ -42,6 +46,8 @@ pub(super) fn head(recording: &Recording, kernel: &[KernelEvent]) -> Supplement 
                 Wakers::Decided => 2,
             }),
             is_unmarked: recording.origin.is_unmarked,
+            recorder: recording.origin.recorder,
+            recorded: recorded.take(MOST_RECORDED).copied().collect(),
         }),
         losses: losses.collect(),
         ..Supplement::default()

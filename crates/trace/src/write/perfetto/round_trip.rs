@@ -207,6 +207,8 @@ fn frame(real: bool) -> Recording {
             wakers: Wakers::Queued,
             is_unmarked: true,
             kernel: Some("6.18.0".into()),
+            recorder: Some(1),
+            recorded: [2, 4_000_000_000].into(),
         },
         processes: vec![Process::new("game"), Process::new("hog")],
         slots: BTreeMap::from([(0, Task(0)), (2, Task(3))]),
