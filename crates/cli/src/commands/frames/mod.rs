@@ -150,6 +150,8 @@ JSON (--json), one object:
   scene, workers, frames, missed, jobs_per_frame, quiet, noise{}, machine{},
   stats{}
   frame_ns{mean, p50, p99, max}
+                      with --trace or --report those of the recording, else by
+                      a stopwatch
   cpu_ns_per_frame    without hogs, background jobs and the checks of results
   serial_ns           the median frame on one thread at the same pace,
                       measured before any load
@@ -210,7 +212,7 @@ pub(crate) fn run(arguments: FramesArguments) -> Result<(), Failure> {
             outcome.traced = Some(recorder::write(path, &recording)?);
         }
         let origin = recorder::first_frame(&recording);
-        outcome.account = Some(Account::of(recording, origin));
+        outcome.set_account(Account::of(recording, origin));
     }
     if let Some(path) = &options.report {
         page::write(path, &outcome)?;

@@ -38,7 +38,7 @@ pub(super) struct FramesOutcome {
     pub(super) workers: usize,
     pub(super) frames: u64,
     pub(super) times: Times,
-    /// When each frame began, since the first one, and its length, if there is to be a page about them.
+    /// When each frame began, since the first one, and its length.
     pub(super) timed: Vec<(Nanos, Nanos)>,
     /// A frame on one thread; zero if none was measured.
     pub(super) serial: Nanos,
@@ -66,6 +66,16 @@ pub(super) struct FramesOutcome {
 }
 
 impl FramesOutcome {
+    /// The run was recorded. Tables, pictures and sentences have one source for the lengths of frames: the
+    /// recording if it has them all.
+    pub(super) fn set_account(&mut self, account: Account) {
+        if let Some(lengths) = account.frame_lengths(self.frames) {
+            self.times = times_of(&lengths);
+            self.timed = lengths;
+        }
+        self.account = Some(account);
+    }
+
     /// The run, for the head of a file with the costs of its bodies.
     pub(super) fn costs_head(&self) -> CostsHead<'_> {
         CostsHead {
@@ -79,9 +89,14 @@ impl FramesOutcome {
     }
 }
 
+/// The lengths of frames, summed up.
+fn times_of(timed: &[(Nanos, Nanos)]) -> Times {
+    let lengths: Vec<u64> = timed.iter().map(|(_, length)| length.0).collect();
+    Times::of(&lengths)
+}
+
 /// What the loop itself measures.
 struct LoopMeasures {
-    frame_ns: Vec<u64>,
     timed: Vec<(Nanos, Nanos)>,
     waits: TimedWaits,
     checksum: u64,
@@ -157,7 +172,7 @@ fn run_scene(
         noise: watch.finish(),
         workers,
         frames,
-        times: Times::of(&measured.frame_ns),
+        times: times_of(&measured.timed),
         timed: measured.timed,
         serial,
         missed: stats.frames_missed,
@@ -262,8 +277,7 @@ fn frames(
     let mut pace = Pace::new(Os, options.period, Pause::Sleep);
     let mut progress = Progress::new("frames", options.frames.into());
     let mut measured = LoopMeasures {
-        frame_ns: Vec::with_capacity(options.frames as usize),
-        timed: Vec::new(),
+        timed: Vec::with_capacity(options.frames as usize),
         waits: TimedWaits::new(Os.now()),
         checksum: 0,
         checks: Nanos::ZERO,
@@ -281,10 +295,8 @@ fn frames(
         let done = scene.run_watched(js, &frame, &mut look);
         drop(frame);
         let took = Os.now() - begin;
-        measured.frame_ns.push(took.0);
-        if options.report.is_some() {
-            measured.timed.push((begin - measured.waits.origin(), took));
-        }
+        let since_first = begin - measured.waits.origin();
+        measured.timed.push((since_first, took));
         done.map_err(|error| Failure::Failed(format!("frame {number}: {}", why(&error))))?;
         let before = thread_cpu();
         measured.checksum = scene.verify().map_err(|wrong| {

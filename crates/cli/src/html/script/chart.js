@@ -8,6 +8,12 @@ function over(bar) {
   return over > 0 ? ` by ${short(over)}` : "";
 }
 
+/** How late a bar began, where that made it late. */
+function begun(bar) {
+  const late = bar.is_late && bar.began_late_ns;
+  return late && bar.duration_ns <= bar.deadline_ns + late ? ` as it began ${short(late)} late` : "";
+}
+
 /** The decisions between the beginning of each bar and that of the next. */
 function byBar(bars, decisions) {
   const found = new Map();
@@ -162,7 +168,7 @@ function newChart(find, chart, decisions, open) {
 
   function say(at) {
     const bar = bars[at];
-    const late = bar.is_late ? `, late${over(bar)}` : "";
+    const late = bar.is_late ? `, late${over(bar)}${begun(bar)}` : "";
     const text = `${bar.name}: ${short(bar.duration_ns)}${late}, at ${clock(bar.start_ns)}${then(at)}`;
     said.textContent = text;
     canvas.setAttribute("aria-label", `${chart.of} ${at + 1} of ${bars.length}: ${text}`);

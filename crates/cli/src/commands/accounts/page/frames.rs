@@ -21,6 +21,9 @@ pub(in crate::commands) struct Chart {
     /// How many there were, and how many of them were late.
     pub(super) all: usize,
     pub(super) late: usize,
+    /// How many of these would have been in time if they had begun at their turns.
+    #[serde(skip)]
+    pub(super) late_for_begin: usize,
     /// The time from one frame to the next, where that is fixed.
     pub(super) period_ns: Option<u64>,
     /// Whether these are all frames of a run, and not those alone that are explained.
@@ -41,6 +44,8 @@ pub(super) struct Bar {
     /// How long it might have been.
     pub(super) deadline_ns: Option<u64>,
     pub(super) is_late: bool,
+    /// By how much it began after its turn, where that is known and more than nothing.
+    pub(super) began_late_ns: Option<u64>,
     /// Its position in `waits[]`; none: it is not explained.
     pub(super) wait: Option<usize>,
     /// Its place in the order of the explanation, the worst first; of frames of the job system, which are
@@ -59,17 +64,22 @@ struct OwnFrame {
 }
 
 impl Bar {
-    /// How bad it is: as the explanation says, else late ones by how late they are, then by length.
-    fn badness(&self) -> (Reverse<usize>, bool, u64, u64) {
-        let over = self
-            .duration_ns
-            .saturating_sub(self.deadline_ns.unwrap_or(self.duration_ns));
-        (Reverse(self.rank), self.is_late, over, self.duration_ns)
+    /// How bad it is: as the explanation says, which puts the longest of our frames first.
+    fn badness(&self) -> (Reverse<usize>, u64) {
+        (Reverse(self.rank), self.duration_ns)
+    }
+
+    /// How late it began, if it would have been in time otherwise.
+    pub(super) fn late_for_its_begin(&self) -> Option<Nanos> {
+        let began_late = self.began_late_ns.filter(|_| self.is_late)?;
+        let turn = self.deadline_ns? + began_late;
+        (self.duration_ns <= turn).then_some(Nanos(began_late))
     }
 }
 
 impl Chart {
-    /// The frames of a run that was timed from outside: when each began, since the first one, and its length.
+    /// All frames of a run: when each began, since the first one, and its length. [`Account::frame_lengths`]
+    /// has those of a recording, which are the ones that its explanation tells.
     pub(in crate::commands) fn timed(
         timed: &[(Nanos, Nanos)],
         period: Option<Nanos>,
@@ -80,6 +90,8 @@ impl Chart {
         let bar = |(number, &(begin, length)): (usize, &(Nanos, Nanos))| {
             let known = own.get(&(number as u64));
             let deadline = known.map_or(period, |known| known.deadline);
+            let began_late = period.zip(deadline);
+            let began_late = began_late.and_then(|(period, left)| period.0.checked_sub(left.0));
             Bar {
                 name: format!("frame {number}"),
                 start_ns: begin.0,
@@ -88,6 +100,7 @@ impl Chart {
                 is_late: known.map_or(period.is_some_and(|period| length > period), |it| {
                     it.is_late
                 }),
+                began_late_ns: began_late.filter(|&late| late > 0),
                 wait: known.and_then(|known| waits.get(&known.begin).copied()),
                 rank: 0,
             }
@@ -132,6 +145,7 @@ impl Chart {
         bars.sort_by_key(|bar| bar.start_ns);
         let all = bars.len();
         let late = bars.iter().filter(|bar| bar.is_late).count();
+        let late_for_begin = bars.iter().filter_map(Bar::late_for_its_begin).count();
         let group = all.div_ceil(BARS_MAX).max(1);
         let worst_of = |bars: &[Bar]| bars.iter().max_by_key(|bar| bar.badness()).cloned();
         if group > 1 {
@@ -142,6 +156,7 @@ impl Chart {
             of,
             all,
             late,
+            late_for_begin,
             period_ns: None,
             is_whole: false,
             bars,
@@ -177,6 +192,17 @@ impl Chart {
 }
 
 impl Account {
+    /// When each of the first `count` frames of our job system began, since times are told, and its length;
+    /// none if the recording lacks one of them.
+    pub(in crate::commands) fn frame_lengths(&self, count: u64) -> Option<Vec<(Nanos, Nanos)>> {
+        let own = own_frames(self);
+        let length = |number| {
+            let frame = own.get(&number)?;
+            Some((frame.begin - self.origin, frame.end? - frame.begin))
+        };
+        (0..count).map(length).collect()
+    }
+
     /// The explained frames of our job system, by their beginnings.
     fn frame_waits(&self) -> BTreeMap<Nanos, usize> {
         let waits = self.explanation.waits.iter().enumerate();
@@ -193,6 +219,7 @@ impl Account {
             duration_ns: (frame.end.unwrap_or(frame.begin) - frame.begin).0,
             deadline_ns: frame.deadline.map(|deadline| deadline.0),
             is_late: frame.is_late,
+            began_late_ns: None,
             wait,
             rank: 0,
         }
@@ -207,6 +234,7 @@ impl Account {
             duration_ns: wait.length().0,
             deadline_ns: late.map(|late| wait.length().0.saturating_sub(late.0)),
             is_late: wait.late.is_some(),
+            began_late_ns: None,
             wait: Some(at),
             rank: at,
         }

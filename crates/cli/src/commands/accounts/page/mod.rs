@@ -110,7 +110,13 @@ fn how_many(chart: &Chart, account: Option<&Account>) -> String {
         ("frame", 0) if has_deadline => format!("None of {all} was late; the longest: {head}."),
         ("frame", late) if late > 0 && chart.is_whole => {
             let were = if late == 1 { "was" } else { "were" };
-            format!("{late} of {all} {were} late; the worst: {head}.")
+            let begun = match chart.late_for_begin {
+                0 => String::new(),
+                1 if late == 1 => ", because of when it began".to_owned(),
+                begun if begun == late => ", because of when they began".to_owned(),
+                begun => format!(", {begun} of them because of when they began"),
+            };
+            format!("{late} of {all} {were} late{begun}; the longest: {head}.")
         }
         ("frame", late) if late > 0 => format!("{} late; the worst: {head}.", were(late, chart.of)),
         (of, _) => {
@@ -289,7 +295,11 @@ impl frames::Bar {
             ),
             None => String::new(),
         };
-        format!("{name} took {}{ended}", short(length))
+        let began = match self.late_for_its_begin() {
+            Some(late) => format!(", as it began {} late", short(late)),
+            None => String::new(),
+        };
+        format!("{name} took {}{ended}{began}", short(length))
     }
 }
 

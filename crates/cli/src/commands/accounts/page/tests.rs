@@ -225,7 +225,7 @@ fn frames_are_counted() {
     let chart = Chart::timed(&timed(20, 7), Some(Nanos(16 * MS)), None);
     assert_eq!((chart.all, chart.late, chart.worst), (20, 1, Some(7)));
     let markup = opening(&chart, None).into_string();
-    let sentence = "1 of 20 frames was late; the worst: frame 7 took 30.00 ms and ended 14.00 ms after its \
+    let sentence = "1 of 20 frames was late; the longest: frame 7 took 30.00 ms and ended 14.00 ms after its \
                     deadline.";
     assert!(markup.contains(sentence), "{markup}");
     let chart = Chart::timed(&timed(20, 99), Some(Nanos(16 * MS)), None);
@@ -236,6 +236,54 @@ fn frames_are_counted() {
     let chart = Chart::timed(&timed(100_000, 77_777), None, None);
     assert_eq!((chart.all, chart.bars.len()), (100_000, 20_000));
     assert_eq!(chart.worst().unwrap().name, "frame 77777");
+}
+
+/// Goal: the page's lengths are those of the recording, the first sentence names the frame that the text
+/// names, and a frame that is late only because it began late is said to be that. Method: three frames every
+/// 10 ms: the second begins 6 ms late and takes 5 ms, the third takes 8 ms.
+#[test]
+fn frames_that_begin_late_are_told() {
+    const MS: u64 = 1_000_000;
+    let event = |ms: u64, kind, job, arg| Event {
+        time: Nanos(ms * MS),
+        job,
+        arg,
+        slot: 0,
+        kind,
+    };
+    let late = 1 << 32 | 1;
+    let recording = Recording {
+        threads: vec![Thread::new(Task(0), "main", None)],
+        slots: [(0, Task(0))].into(),
+        jobs: vec![
+            event(1, EventKind::FrameBegin, 0, 11 * MS),
+            event(4, EventKind::FrameEnd, 0, 0),
+            event(17, EventKind::FrameBegin, 1, 21 * MS),
+            event(22, EventKind::FrameEnd, 1, late),
+            event(22, EventKind::FrameBegin, 2, 31 * MS),
+            event(30, EventKind::FrameEnd, 2, 0),
+        ],
+        ..Recording::default()
+    };
+    let timeline = Timeline::new(recording, &Options::default());
+    let explanation = explain(&timeline, &Selection::default());
+    let account = Account::new(timeline, explanation, Nanos(MS));
+    assert_eq!(account.frame_lengths(4), None, "there are three");
+    let lengths = account.frame_lengths(3).unwrap();
+    let ms = |ms: u64| Nanos(ms * MS);
+    let expected = [(ms(0), ms(3)), (ms(16), ms(5)), (ms(21), ms(8))];
+    assert_eq!(lengths, expected);
+    let chart = Chart::timed(&lengths, Some(ms(10)), Some(&account));
+    assert_eq!((chart.late, chart.late_for_begin), (1, 1));
+    let told = chart.bars[1].told();
+    let after = "took 5.00 ms and ended 1.00 ms after its deadline, as it began 6.00 ms late";
+    assert!(told.ends_with(after), "{told}");
+    let markup = opening(&chart, Some(&account)).into_string();
+    let sentence =
+        "1 of 3 frames was late, because of when it began; the longest: frame 2 took 8.00 ms and";
+    assert!(markup.contains(sentence), "{markup}");
+    let worst = account.sentence(account.worst().unwrap());
+    assert!(worst.starts_with("frame 2 of main took 8.00 ms"), "{worst}");
 }
 
 /// Goal: what the job system decided about the machine is a table and marks of the chart, and what its
