@@ -109,6 +109,7 @@ impl Program {
     pub fn scenario(&self) -> Scenario {
         let threads = self.threads.iter().map(|thread| ThreadPlan {
             name: thread.name.clone(),
+            process: None,
             count: 1,
             discipline: discipline(thread.attr.discipline),
             nice: thread.attr.nice,

@@ -80,6 +80,8 @@ pub struct Blocked {
     pub name: String,
     /// The object it waits for.
     pub on: On,
+    /// The same by the name that a scenario has for it, if there is one.
+    pub what: Option<String>,
 }
 
 /// The object that a thread waits for. Ids count the objects of a run in the order they are first used.
@@ -201,6 +203,8 @@ pub struct ThreadReport {
     pub stints: u64,
     /// Its state when the run ended.
     pub state: ThreadState,
+    /// What it waited for then, by the name that a scenario has for it, if there is one.
+    pub waits_for: Option<String>,
 }
 
 /// The state of a thread when the run ended.
@@ -253,11 +257,13 @@ impl fmt::Display for SimReport {
             self.steps, self.now, self.config
         )?;
         for (number, thread) in self.threads.iter().enumerate() {
-            writeln!(
-                f,
-                "  thread {number} \"{}\": {} ({} steps, {} of work)",
-                thread.name, thread.state, thread.steps, thread.charged
-            )?;
+            write!(f, "  thread {number} \"{}\": ", thread.name)?;
+            match &thread.waits_for {
+                Some(what) => write!(f, "waits for {what}")?,
+                None => write!(f, "{}", thread.state)?,
+            }
+            let (steps, work) = (thread.steps, thread.charged);
+            writeln!(f, " ({steps} steps, {work} of work)")?;
         }
         if let Some(refused) = &self.refused {
             writeln!(f, "  {refused}")?;
@@ -279,11 +285,11 @@ impl fmt::Display for ThreadState {
 
 impl fmt::Display for Blocked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "thread {} \"{}\" waits for {}",
-            self.thread, self.name, self.on
-        )
+        write!(f, "thread {} \"{}\" waits for ", self.thread, self.name)?;
+        match &self.what {
+            Some(what) => f.write_str(what),
+            None => write!(f, "{}", self.on),
+        }
     }
 }
 

@@ -108,7 +108,8 @@ impl Kernel {
         let state = &self.syncs.mutexes[mutex as usize];
         assert!(
             state.holder == Some(me),
-            "{me:?} unlocks a mutex that it does not hold"
+            "thread {:?} unlocks a mutex that it does not hold",
+            self.tasks[me.index()].name
         );
         let inherits = state.inherits;
         let next = if inherits {

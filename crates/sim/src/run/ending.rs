@@ -5,23 +5,19 @@ use std::sync::atomic::Ordering;
 use super::engine::{Engine, Stop};
 use super::life::Program;
 use crate::kernel::{Control, TaskPhase};
-use crate::report::{Blocked, Outcome, SimReport, ThreadReport, ThreadState};
+use crate::report::{Blocked, On, Outcome, SimReport, ThreadReport, ThreadState};
 
 impl Engine {
     /// The report of a run that is over.
     pub(crate) fn report(self) -> SimReport {
         let mut kernel = self.kernel.into_inner();
         let stop = self.stop.get().expect("the run is over");
-        let waits_for = |control: &Control| match control.phase {
-            TaskPhase::Blocked(on) => Some(on),
-            TaskPhase::Ready | TaskPhase::Running => control.spins_on,
-            TaskPhase::Throttled | TaskPhase::Ended => None,
-        };
         let blocked = |(thread, control): (usize, &Control)| {
             waits_for(control).map(|on| Blocked {
                 thread,
                 name: control.name.clone(),
                 on,
+                what: None,
             })
         };
         let outcome = match (self.first_panic.into_inner(), stop) {
@@ -55,6 +51,7 @@ impl Engine {
                 (Some(on), true, _) => ThreadState::Blocked(on),
                 (None, true, _) => ThreadState::Runnable,
             },
+            waits_for: None,
         };
         let threads = kernel.tasks.iter().zip(&programs).map(thread).collect();
         let (clusters, quota) = (kernel.usage(), kernel.quota_use());
@@ -78,5 +75,14 @@ impl Engine {
             refused: self.refused.into_inner(),
             config: self.config,
         }
+    }
+}
+
+/// What a thread waits for, asleep or not.
+fn waits_for(control: &Control) -> Option<On> {
+    match control.phase {
+        TaskPhase::Blocked(on) => Some(on),
+        TaskPhase::Ready | TaskPhase::Running => control.spins_on,
+        TaskPhase::Throttled | TaskPhase::Ended => None,
     }
 }

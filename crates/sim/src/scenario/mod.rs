@@ -37,16 +37,20 @@
 //! with a scene. This crate does not know the programs; the code that runs the scenario does.
 
 mod changes;
+mod check;
 mod enders;
 mod file;
+mod held;
 mod library;
 mod objects;
 mod quota;
+mod read;
 pub mod rtapp;
 mod run;
 mod segments;
 mod signals;
 mod span;
+mod waits;
 
 pub use changes::Change;
 pub use file::{

@@ -14,6 +14,7 @@ use platform::{Atomic, Memory, Ordering, Parker, Platform, Poll, Polling};
 use super::enders::Enders;
 use super::file::{Phase, Scenario, WaitKind};
 use super::signals::Signals;
+use super::waits::NamedWaits;
 use crate::sync::{Mutex, Queue, Semaphore};
 use crate::{Sim, SimParker};
 
@@ -46,17 +47,21 @@ pub(super) struct Objects {
     enders: Enders,
     pub(super) signals: Signals,
     log: Arc<StdMutex<Vec<Measured>>>,
+    pub(super) waits: Arc<NamedWaits>,
 }
 
 impl Objects {
-    /// All objects that the scenario's phases name; measured stretches go to `log`.
+    /// All objects that the scenario's phases name; measured stretches go to `log`, and names of waits to
+    /// `waits`.
     pub(super) fn new(
         sim: &Sim,
         scenario: &Scenario,
         log: Arc<StdMutex<Vec<Measured>>>,
+        waits: Arc<NamedWaits>,
     ) -> Objects {
         let mut objects = Objects {
             log,
+            waits,
             enders: Enders::of(scenario),
             signals: Signals::new(sim, scenario),
             ..Objects::default()

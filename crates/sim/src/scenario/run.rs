@@ -10,6 +10,7 @@ use policy::{Attr, Mask};
 use super::file::{MAIN, Phase, Repeat, Scenario, ThreadPlan, WaitKind};
 use super::objects::{Measured, Objects};
 use super::segments::{self, Segment, WaitUntil};
+use super::waits::NamedWaits;
 use crate::{FirstThread, Machine, Sim, SimConfig, SimReport};
 
 /// The result of a scenario.
@@ -56,10 +57,11 @@ pub fn run_watched(
     }
     config.hints |= scenario.hints;
     let log = Arc::new(StdMutex::new(Vec::new()));
+    let waits = Arc::new(NamedWaits::default());
     let seed = config.seed;
-    let report = Sim::run_all(config, |sim| {
+    let mut report = Sim::run_all(config, |sim| {
         begun(sim);
-        let objects = Arc::new(Objects::new(sim, scenario, log.clone()));
+        let objects = Arc::new(Objects::new(sim, scenario, log.clone(), waits.clone()));
         let mut threads = Vec::new();
         for (kind, plan) in scenario.threads.iter().enumerate() {
             for copy in 0..plan.count {
@@ -89,6 +91,7 @@ pub fn run_watched(
         }
         threads
     });
+    waits.tell(&mut report);
     let measured = std::mem::take(&mut *log.lock().unwrap_or_else(PoisonError::into_inner));
     Ran { report, measured }
 }
@@ -214,22 +217,29 @@ impl Actor {
                 self.sim
                     .sleep_until(self.began + Nanos(periods * span.least.0));
             }
-            Phase::Lock(name) => objects.mutexes[name].lock(),
+            Phase::Lock(name) => self.named(("mutex", name), || objects.mutexes[name].lock()),
             Phase::Unlock(name) => objects.mutexes[name].unlock(),
             Phase::Send(name) => {
-                self.waiting(phase, || objects.queues[name].send(0));
+                self.waiting(phase, ("queue", name), || objects.queues[name].send(0));
             }
             Phase::Receive(name) => {
-                self.waiting(phase, || _ = objects.queues[name].receive());
+                self.waiting(phase, ("queue", name), || {
+                    objects.queues[name].receive();
+                });
             }
             Phase::Post(name) => objects.semaphores[name].post(),
-            Phase::Take(name) => self.waiting(phase, || objects.semaphores[name].take()),
+            Phase::Take(name) => {
+                self.waiting(phase, ("semaphore", name), || {
+                    objects.semaphores[name].take()
+                });
+            }
             Phase::Set(name) => objects.flags[name].set(),
             Phase::Wait { flag, by } => {
                 let waited = self.waited.entry(flag.clone()).or_insert(0);
                 *waited += 1;
                 let wanted = *waited;
-                self.waiting(phase, || objects.flags[flag].wait(&self.sim, wanted, *by));
+                let wait = || objects.flags[flag].wait(&self.sim, wanted, *by);
+                self.waiting(phase, ("flag", flag), wait);
             }
             Phase::Spin(span) => {
                 let until = self.sim.time() + span.draw(&mut self.random);
@@ -243,12 +253,13 @@ impl Actor {
                 absolute,
                 shared,
             } => self.wait_for_timer(name, period.least, *absolute, *shared),
-            Phase::Barrier(name) => objects.barriers[name].pass(&self.sim),
+            Phase::Barrier(name) => {
+                self.named(("barrier", name), || objects.barriers[name].pass(&self.sim))
+            }
             Phase::Await { condition, mutex } => {
                 let mutex = mutex.as_ref().map(|name| &objects.mutexes[name]);
-                self.waiting(phase, || {
-                    objects.conditions[condition].wait(&self.sim, mutex)
-                });
+                let wait = || objects.conditions[condition].wait(&self.sim, mutex);
+                self.waiting(phase, ("condition", condition), wait);
             }
             Phase::Signal(name) => objects.conditions[name].signal(1),
             Phase::Broadcast(name) => objects.conditions[name].signal(usize::MAX),
@@ -263,11 +274,19 @@ impl Actor {
         }
     }
 
-    /// Waits as this phase does, and says for whom.
-    fn waiting(&self, phase: &Phase, wait: impl FnOnce()) {
+    /// Waits for an object of this name, for the report of a run that ends meanwhile.
+    fn named(&self, (what, name): (&'static str, &str), wait: impl FnOnce()) {
+        let me = self.sim.thread_id() as usize - 1;
+        self.objects.waits.begin(me, what, name);
+        wait();
+        self.objects.waits.end(me);
+    }
+
+    /// Waits for an object as this phase does, and says for whom.
+    fn waiting(&self, phase: &Phase, object: (&'static str, &str), wait: impl FnOnce()) {
         let enders = self.objects.enders(phase);
         if enders.is_empty() || !self.sim.has_hints() {
-            return wait();
+            return self.named(object, wait);
         }
         self.sim.waits_for(enders);
         if let Phase::Wait { by, .. } = phase
@@ -276,7 +295,7 @@ impl Actor {
             // A scheduler hears of a thread only when it gives its CPU away.
             self.sim.yields();
         }
-        wait();
+        self.named(object, wait);
         self.sim.waits_for(&[]);
     }
 

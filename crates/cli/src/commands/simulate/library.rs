@@ -1,5 +1,6 @@
 //! Scenarios, machines and policies by name, and suggestions where there is no such name.
 
+use std::io::Read;
 use std::path::Path;
 
 use policy::{CATALOGUE, FAMILIES};
@@ -21,6 +22,26 @@ pub(super) fn scenario(given: &str) -> Result<Scenario, String> {
         let more = "or give a file";
         return Err(unknown("scenario", given, Scenario::library(), more));
     }
+    read_scenario(path).map_err(|why| {
+        if is_trace(path) {
+            format!("{given}: this is a trace; what it recorded is run by --replay {given}")
+        } else {
+            why
+        }
+    })
+}
+
+/// Whether a file that is no scenario is a trace, as far as its first bytes say.
+fn is_trace(path: &Path) -> bool {
+    const FIRST: u64 = 1 << 20;
+    let Ok(file) = std::fs::File::open(path) else {
+        return false;
+    };
+    let found = trace::read::read(file.take(FIRST), "a file");
+    found.is_ok_and(|found| !found.kernel.is_empty() || !found.marks.is_empty())
+}
+
+fn read_scenario(path: &Path) -> Result<Scenario, String> {
     let text = read(path)?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let is_json = path.extension().is_some_and(|ending| ending == "json")
@@ -30,7 +51,7 @@ pub(super) fn scenario(given: &str) -> Result<Scenario, String> {
     let read = if is_json {
         Scenario::from_rt_app(&name, &text)
     } else {
-        Scenario::parse(&name, &text)
+        Scenario::parse(&path.display().to_string(), &text)
     };
     read.map_err(|error| error.to_string())
 }

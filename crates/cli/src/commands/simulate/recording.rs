@@ -33,7 +33,7 @@ pub(super) fn of(job: &Job, ran: &Ran, jobs: Option<Jobs>) -> Recording {
             wakers: Wakers::Decided,
             ..Origin::default()
         },
-        processes: vec![Process::new(&*job.scenario.name)],
+        processes: processes(job).into_iter().map(Process::new).collect(),
         cpus: cpus(&job.machine),
         threads: threads(job, ran),
         kernel: ran.report.trace.clone(),
@@ -63,7 +63,24 @@ fn cpus(machine: &Machine) -> Vec<CpuFacts> {
     facts.collect()
 }
 
+/// The programs: the scenario's own, and those that its threads name.
+fn processes(job: &Job) -> Vec<&str> {
+    let mut names = vec![&*job.scenario.name];
+    for name in job
+        .scenario
+        .threads
+        .iter()
+        .filter_map(|plan| plan.process.as_deref())
+    {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
 fn threads(job: &Job, ran: &Ran) -> Vec<Thread> {
+    let processes = processes(job);
     let everywhere = 0..job.machine.cpus.len() as u32;
     let everywhere: Vec<Cpu> = everywhere.map(Cpu).collect();
     let plans = job.scenario.threads.iter();
@@ -77,18 +94,22 @@ fn threads(job: &Job, ran: &Ran) -> Vec<Thread> {
             [] => everywhere.clone(),
             cpus => cpus.iter().map(|&cpu| Cpu(cpu)).collect(),
         };
-        std::iter::repeat_n((priority, Some(allowed)), plan.count)
+        let process = plan.process.as_deref();
+        let process = process.and_then(|name| processes.iter().position(|it| *it == name));
+        let process = process.unwrap_or(0);
+        std::iter::repeat_n((priority, Some(allowed), process), plan.count)
     });
     let threads = ran.report.threads.iter().enumerate();
     threads
         .map(|(number, thread)| {
             // The job system's threads, which come last, may be told later where to run.
-            let (priority, allowed) = planned.next().unwrap_or((trace::nice(0), None));
+            let planned = planned.next();
+            let (priority, allowed, process) = planned.unwrap_or((trace::nice(0), None, 0));
             Thread {
                 tid: u32::try_from(number + 1).ok(),
                 priority,
                 allowed,
-                ..Thread::new(Task(number as u32), thread.name.clone(), Some(0))
+                ..Thread::new(Task(number as u32), thread.name.clone(), Some(process))
             }
         })
         .collect()

@@ -66,6 +66,30 @@ fn every_scenario_runs_and_can_be_had_again() {
     }
 }
 
+/// Goal: what is proposed fits the programs of a scenario: a game can have no fewer threads of a build.
+/// Method: the game beside a build, whose compilers take CPUs from it.
+#[test]
+fn a_game_is_not_told_to_stop_a_build() {
+    let (_, outcome) = outcome("game-and-build");
+    let account = outcome.account.expect("it is explained");
+    let program = |task: Task| account.timeline.program(task).unwrap_or("none").to_owned();
+    let mut seen = 0;
+    for inversion in &account.explanation.inversions {
+        let Who::Task(runner) = inversion.runner else {
+            continue;
+        };
+        let programs = [inversion.holder, runner].map(program);
+        if inversion.kind == InversionKind::Preemption && programs == ["game", "build"] {
+            assert!(
+                !inversion.remedies.contains(&Remedy::FewerThreads),
+                "{inversion:?}"
+            );
+            seen += 1;
+        }
+    }
+    assert!(seen > 0);
+}
+
 /// Goal: another seed is another run where something is drawn, and the same where nothing is. Method: one
 /// scenario of each kind.
 #[test]

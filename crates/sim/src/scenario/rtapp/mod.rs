@@ -188,6 +188,7 @@ fn read_global(value: &Json) -> Result<Global, String> {
 fn read_task(name: &str, value: &Json, global: &Global) -> Result<ThreadPlan, String> {
     let mut thread = ThreadPlan {
         name: name.to_owned(),
+        process: None,
         count: 1,
         discipline: global.policy,
         nice: 0,
