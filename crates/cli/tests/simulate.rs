@@ -268,6 +268,24 @@ fn the_readmes_example_runs() {
     assert!(fine(&words).contains("UnityMain"));
 }
 
+/// Goal: a written trace lasts as long as the run. Method: what two threads ran, by the run's own account and
+/// by the trace, of a scenario that ends while one of them runs.
+#[test]
+fn a_trace_lasts_until_the_end_of_the_run() {
+    let folder = TempDir::new().unwrap();
+    let trace = file(&folder, "t.pftrace", "");
+    let run = json(&["simulate", "time-slices", "--trace", &trace, "--json"]);
+    let read = json(&["diagnose", &trace, "--json"]);
+    assert_eq!(read["end_ns"], run["makespan_ns"]);
+    let threads = run["threads"].as_array().unwrap();
+    assert!(threads.len() > 1);
+    for thread in threads {
+        let found = read["threads"].as_array().unwrap().iter();
+        let found = found.clone().find(|it| it["name"] == thread["name"]);
+        assert_eq!(found.unwrap()["running_ns"], thread["run_ns"], "{thread}");
+    }
+}
+
 /// Goal: `--trace` writes packets and nothing else, with the names of threads, jobs and spans. Method: walk
 /// through the file of two frames; and of a scenario without a program.
 #[test]

@@ -47,6 +47,17 @@ pub(super) fn of(job: &Job, ran: &Ran, jobs: Option<Jobs>) -> Recording {
         recording.losses.add(Loss::JobEvents, jobs.lost);
     }
     settle_order(&mut recording);
+    let end = ran.report.now;
+    // A recording ends with its last event, and what was the case then lasted until the end of the run.
+    if recording.span().is_some_and(|(_, last)| last < end) {
+        recording.annotations.push(Annotation {
+            on: None,
+            track: "run".into(),
+            name: "the run ends".into(),
+            begin: end,
+            end,
+        });
+    }
     recording
 }
 
