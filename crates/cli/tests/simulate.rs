@@ -254,18 +254,39 @@ fn a_run_for_people() {
     }
 }
 
-/// Goal: the front page's example is one. Method: the line is there, and runs.
+/// Goal: the lab's first two commands show what the text around them says: an inversion under the policy that
+/// the scenario is meant for, and none under another. Method: both lines are there, run, and print what is
+/// shown below them.
 #[test]
-fn the_readmes_example_runs() {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lab.md");
-    let line = "simulate galaxy-s22-inversion --policy eevdf-6.18";
-    let text = fs::read_to_string(readme).unwrap();
-    assert!(
-        text.contains(&format!("cargo run --release -- {line}")),
-        "{line}"
-    );
-    let words: Vec<&str> = line.split(' ').collect();
-    assert!(fine(&words).contains("UnityMain"));
+fn the_labs_examples_run() {
+    let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lab.md");
+    let text = fs::read_to_string(lab).unwrap();
+    let folder = TempDir::new().unwrap();
+    let trace = file(&folder, "phone.pftrace", "");
+    let mut rest = text.as_str();
+    for (line, has_inversion) in [
+        ("simulate galaxy-s22-inversion\n", true),
+        (
+            "simulate galaxy-s22-inversion --policy eevdf-6.18 --trace phone.pftrace\n",
+            false,
+        ),
+    ] {
+        let command = format!("cargo run --release -- {line}");
+        let (_, after) = rest.split_once(&command).expect(line);
+        let shown = after.split("```").nth(2).unwrap();
+        let shown = shown.strip_prefix("text\n").expect(line);
+        let words = line.split_whitespace();
+        let words: Vec<&str> = words
+            .map(|word| match word {
+                "phone.pftrace" => &trace,
+                word => word,
+            })
+            .collect();
+        let out = fine(&words);
+        assert!(out.contains(shown), "{line}: {out}");
+        assert_eq!(out.contains("busy_wait"), has_inversion, "{line}: {out}");
+        rest = after;
+    }
 }
 
 /// Goal: a written trace lasts as long as the run. Method: what two threads ran, by the run's own account and

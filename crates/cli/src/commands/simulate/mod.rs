@@ -40,8 +40,8 @@ use super::values::{Workers, workers};
 ///
 /// Examples:
 ///   paceline simulate --list
-///   paceline simulate galaxy-s22-inversion --policy eevdf-6.18
-///   paceline simulate galaxy-s22-inversion --trace phone.pftrace
+///   paceline simulate galaxy-s22-inversion
+///   paceline simulate galaxy-s22-inversion --policy eevdf-6.18 --trace t.pftrace
 ///   paceline simulate --replay trace.txt.gz --machine galaxy-s22-exynos
 #[derive(Args)]
 #[command(after_long_help = JSON)]
@@ -117,8 +117,8 @@ pub(crate) struct SimulateArguments {
 const JSON: &str = "\
 JSON (--json), one object; with --list, --machines or --policies one list with
 rows{name, about, …}:
-  scenario, machine, policy, hints, seed, trace_hash, makespan_ns, events, replay,
-  notes[], checks[]{name, ok, note}
+  scenario, machine, policy, hints, seed, trace_hash, makespan_ns, events,
+  replay, notes[], checks[]{name, ok, note}
   energy_uj           null if the machine's file does not say
   threads[]{name, tid, run_ns, runnable_ns, throttled_ns, sleep_ns,
             switches{voluntary, involuntary}}
