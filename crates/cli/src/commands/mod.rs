@@ -84,9 +84,9 @@ mod tests {
     fn every_flag_has_a_doc_and_help_fits() {
         let mut root = CommandLine::command();
         root.build();
-        let mut commands = vec![root.clone()];
-        commands.extend(root.get_subcommands().cloned());
-        for mut command in commands {
+        let mut commands = vec![root];
+        while let Some(mut command) = commands.pop() {
+            commands.extend(command.get_subcommands().cloned());
             let name = command.get_name().to_owned();
             assert!(command.get_about().is_some(), "{name} has no doc");
             for argument in command.get_arguments() {
@@ -126,20 +126,35 @@ mod tests {
         );
     }
 
-    /// Goal: a description whose lines are the author's, since it has examples, is not broken a second time.
-    /// Method: no line of one is longer than the help is wide.
+    /// Goal: a text whose lines are the author's, since it has examples or columns, is not broken a second
+    /// time. Method: no line of one is longer than the help is wide, in any command, however deep.
     #[test]
-    fn descriptions_fit_the_width() {
-        let mut seen = 0;
-        for command in CommandLine::command().get_subcommands() {
-            let text = command.get_long_about().map(ToString::to_string);
-            let text = text.filter(|text| text.contains("\nExamples:"));
-            for line in text.iter().flat_map(|text| text.lines()) {
-                seen += 1;
-                let name = command.get_name();
-                assert!(line.chars().count() <= 80, "{name}: {line}");
+    fn texts_with_lines_of_their_own_fit_the_width() {
+        fn walk(command: &clap::Command, seen: &mut usize) {
+            let about = [command.get_about(), command.get_long_about()];
+            let about = about.into_iter().flatten().map(ToString::to_string);
+            // Paragraphs of one line each are for clap to break.
+            let about = about.filter(|text| text.replace("\n\n", "").contains('\n'));
+            let around = [
+                command.get_before_help(),
+                command.get_before_long_help(),
+                command.get_after_help(),
+                command.get_after_long_help(),
+            ];
+            let around = around.into_iter().flatten().map(ToString::to_string);
+            for text in about.chain(around) {
+                for line in text.lines() {
+                    *seen += 1;
+                    let name = command.get_name();
+                    assert!(line.chars().count() <= 80, "{name}: {line}");
+                }
+            }
+            for command in command.get_subcommands() {
+                walk(command, seen);
             }
         }
-        assert!(seen > 0);
+        let mut seen = 0;
+        walk(&CommandLine::command(), &mut seen);
+        assert!(seen > 200, "{seen}");
     }
 }

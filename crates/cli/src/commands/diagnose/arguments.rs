@@ -142,12 +142,13 @@ JSON (--json), one object; times are the trace's:
   format, clock, start_ns, end_ns
   kernel              its release, or null
   cpus                how many
-  threads[]{name, tid, process, running_ns, runnable_ns, preempted_ns, sleeping_ns,
-            blocked_ns, other_ns}
-                      the threads that were chosen, with their times between from_ns
-                      and to_ns, which sum to that; preempted is a part of runnable,
-                      other: not known, or there was no such thread yet, or any more.
-                      Without scheduler events there are no times
+  threads[]{name, tid, process, running_ns, runnable_ns, preempted_ns,
+            sleeping_ns, blocked_ns, other_ns}
+                      the threads that were chosen, with their times between
+                      from_ns and to_ns, which sum to that; preempted is a part
+                      of runnable, other: not known, or there was no such thread
+                      yet, or any more. Without scheduler events there are no
+                      times
   from_ns, to_ns      what --from and --to chose; else all
   version             2; 1 had names where 2 has positions in who
   who[]{who, thread, tid, process}
@@ -159,40 +160,46 @@ JSON (--json), one object; times are the trace's:
           causes[]{kind, who, within, job, ns, by[]{who, ns}, beside_idle_ns,
                    cpu, idle_state, function, confidence, count},
           sum_ns}
-                      worst first, at most 1000, of sleeps or turns 200 (--waits);
-                      kind: job, frame, slice, turn or sleep; preemptions: how often
-                      the thread lost its CPU in it, null without scheduler events
+                      worst first, at most 1000, of sleeps or turns 200
+                      (--waits); kind: job, frame, slice, turn or sleep;
+                      preemptions: how often the thread lost its CPU in it, null
+                      without scheduler events
   waits_omitted
-  groups[]{name, process, kind, count, p50, p90, max, slow, others, slow_longer_ns,
+  groups[]{name, process, kind, count, p50, p90, max, slow, others,
+           slow_longer_ns,
            in_common[]{kind, thread, function, within, more_ns,
                        slow{waits, mean_ns}, others{waits, mean_ns}}}
-                      8 waits or more of one name (* for its numbers), with the lengths
-                      of all of them. in_common: what the slowest quarter of those that
-                      were explained has more of than the others, on average; waits: in
-                      how many it is a twentieth of p50, or more. thread: itself, or a
-                      name; wake_latency counts as preempted
-  inversions[]{kind, waiter, holder, runner, by[]{who, ns}, beside_idle_ns, wait,
-               start_ns, ns, priorities{waiter, holder, runner}, confidence,
-               remedies[], gains[]{remedy, change, replayed_ns, predicted_ns,
-                                   predicted_min_ns, predicted_max_ns, verdict}}
-                      wait: its position in waits; gains: those of remedies that a
-                      replay can play, for this wait, medians of 3 draws and the
-                      least and most of them; null: it replays badly. verdict: gain,
-                      no_gain, worse, unclear (the draws disagree) or beyond (more is
-                      gained than the inversion took: it changes something else, too)
+                      8 waits or more of one name (* for its numbers), with the
+                      lengths of all of them. in_common: what the slowest
+                      quarter of those that were explained has more of than the
+                      others, on average; waits: in how many it is a twentieth
+                      of p50, or more. thread: itself, or a name; wake_latency
+                      counts as preempted
+  inversions[]{kind, waiter, holder, runner, by[]{who, ns}, beside_idle_ns,
+               wait, start_ns, ns, priorities{waiter, holder, runner},
+               confidence, remedies[],
+               gains[]{remedy, change, replayed_ns, predicted_ns,
+                       predicted_min_ns, predicted_max_ns, verdict}}
+                      wait: its position in waits; gains: those of remedies that
+                      a replay can play, for this wait, medians of 3 draws and
+                      the least and most of them; null: it replays badly.
+                      verdict: gain, no_gain, worse, unclear (the draws
+                      disagree) or beyond (more is gained than the inversion
+                      took: it changes something else, too)
   inversions_omitted
-  least_share         mostly 0. So that 10 000 waits fit in 5 MB: what is a smaller
-                      part of its wait is summed up, causes as one of kind rest
-                      (count: of how many), shares as others; inversions are left out
+  least_share         mostly 0. So that 10 000 waits fit in 5 MB: what is a
+                      smaller part of its wait is summed up, causes as one of
+                      kind rest (count: of how many), shares as others;
+                      inversions are left out
   changes[]{text, waits, replayed_ns, predicted_ns, predicted_min_ns,
             predicted_max_ns, verdict, longest_loss{wait, ns},
             less_cpu_time[]{thread, ns}}
-                      what remedies would be worth by replays, the one with the most
-                      gain first; text: as --what-if takes it; waits: the long waits
-                      that replay well, with their lengths as they were and with the
-                      change; longest_loss: if it is more than 1 %. None where replays
-                      would take too long, or less than a quarter of the long waits
-                      replays well
+                      what remedies would be worth by replays, the one with the
+                      most gain first; text: as --what-if takes it; waits: the
+                      long waits that replay well, with their lengths as they
+                      were and with the change; longest_loss: if it is more than
+                      1 %. None where replays would take too long, or less than
+                      a quarter of the long waits replays well
   late_ns             of a late frame: by how much; or null
   by[]                what had the CPU in whose queue the thread was
   losses{}
@@ -206,8 +213,8 @@ With --against:
   groups[]{name, process, kind, count, p50_ns,
            changes[]{factor{kind, thread, function, within}, mean_ns, change_ns,
                      interval_ns, verdict}}
-                      pairs are of this trace and of the other; factor: null for the
-                      length, which is first; verdict: grew, shrank or same
+                      pairs are of this trace and of the other; factor: null for
+                      the length, which is first; verdict: grew, shrank or same
 With --what-if:
   trace, program, policy, cpus, seeds, assumed[]
   replay{long_waits, within_10_percent, share_error}
@@ -216,15 +223,16 @@ With --what-if:
   waits[]{thread, tid, name, start_ns, recorded_ns,
           replayed_ns{median, min, max}, error, refused,
           difference{kind, thread, recorded_ns, replayed_ns}}
-                      error: of the median, as a part of recorded_ns; refused: why
-                      there is no answer, or null; difference: what differs most
+                      error: of the median, as a part of recorded_ns; refused:
+                      why there is no answer, or null; difference: what differs
+                      most
   what_if[]{text, waits[]{wait, predicted_ns{median, min, max}, gain_ns},
             groups[]{thread, name, count, mean{recorded_ns, replayed_ns,
                      predicted_ns, error, refused}, median{…}},
             less_cpu_time[]{thread, ns}}
                       wait: its position in waits; predicted_ns: null if it does
-                      not end; groups: 8 waits or more of one name; mean: null if
-                      many do not end. Exit code 1: nothing has an answer
+                      not end; groups: 8 waits or more of one name; mean: null
+                      if many do not end. Exit code 1: nothing has an answer
 Of causes and inversions these are left out if there is nothing to tell:
   who                 the thread is not known
   within              the slices in which most of it passed

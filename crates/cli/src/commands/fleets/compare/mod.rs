@@ -69,8 +69,8 @@ JSON (--json), one object:
   device, draws, seed, method, out, report
   grew, shrank, same, few
                 how many rows have each verdict
-  rows[]{what, process, wait_kind, wait_group, kind, who, traces[], waits[], a_ns,
-  b_ns, change_ns, low_ns, high_ns, growth, verdict}
+  rows[]{what, process, wait_kind, wait_group, kind, who, traces[], waits[],
+         a_ns, b_ns, change_ns, low_ns, high_ns, growth, verdict}
                 times are nanoseconds for each wait, on average; low_ns and
                 high_ns are the interval of the change, 95 % for its row alone";
 
