@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
-use comfy_table::{Table, presets};
+use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 
 use crate::Failure;
@@ -66,10 +66,20 @@ pub fn note(text: impl Display) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// A table in the house style, to be filled.
+/// A table in the house style, to be filled. On a terminal it is no wider than that: long cells have several
+/// lines. Elsewhere it is as wide as its contents.
 pub fn table() -> Table {
+    let is_terminal = io::stdout().is_terminal();
+    table_within(is_terminal.then(columns))
+}
+
+fn table_within(columns: Option<usize>) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY);
+    if let Some(columns) = columns {
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_width(u16::try_from(columns).unwrap_or(u16::MAX));
+    }
     table
 }
 
@@ -172,6 +182,38 @@ mod tests {
     fn columns_can_be_read() {
         let widths = [Some(80), Some(7), Some(0), None].map(usable);
         assert_eq!(widths, [80, 30, 100, 100]);
+    }
+
+    /// Goal: a table fits a terminal, with all its words, and short cells stay on one line; elsewhere it is
+    /// as wide as its contents. Method: a long cell beside short ones, on terminals of two widths, and none.
+    #[test]
+    fn tables_fit_the_terminal() {
+        let about = "a policy with a very long explanation of what it does, and why ".repeat(3);
+        let filled = |columns| {
+            let mut table = table_within(columns);
+            table.set_header(["name", "about", "CPUs"]);
+            table.add_row(["eevdf-6.18", &about, "1024"]);
+            table.to_string()
+        };
+        for columns in [80, 50] {
+            let text = filled(Some(columns));
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest <= Some(columns), "{text}");
+            for word in about.split(' ').chain(["eevdf-6.18", "1024"]) {
+                assert!(text.contains(word), "{word}: {text}");
+            }
+        }
+        assert_eq!(filled(None).lines().count(), 5);
+        let short = {
+            let mut table = table_within(Some(80));
+            table.add_row(["trace", "t.pftrace"]);
+            table.to_string()
+        };
+        assert_eq!(short.lines().count(), 3, "{short}");
+        assert!(
+            short.lines().all(|line| line.chars().count() < 30),
+            "{short}"
+        );
     }
 
     /// Goal: a file that cannot be made is refused before the run. Method: a folder, a file in a missing
