@@ -139,6 +139,8 @@ fn what_cannot_be_done_is_one_line() {
         (at("json"), at("kept"), "traceEvents"),
         (dat, at("kept"), "trace-cmd report"),
         (at("json"), at("no/out"), "make it first"),
+        (at("json"), "-".into(), "/dev/stdout"),
+        ("-".into(), at("kept"), "/dev/stdin"),
         (at("json"), folder.path().to_owned(), "is a folder"),
     ] {
         let output = paceline(&[&input, &out]);
@@ -162,4 +164,20 @@ fn a_file_that_cannot_be_written_is_exit_code_1() {
     assert_eq!(output.status.code(), Some(1), "{line}");
     assert_eq!(line.lines().count(), 1, "{line}");
     assert!(line.contains("/proc/out.pftrace"), "{line}");
+}
+
+/// Goal: a pipe is written as it is, and no file takes the place of the link to it. Method: the trace goes to
+/// standard output, by the name that it has in the folder of devices; so does the line about it, behind it.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_pipe_is_written_to() {
+    let folder = TempDir::new().unwrap();
+    let plain = folder.path().join("a.pftrace");
+    let input = example("tracecompass-desktop-critical-path.ftrace.txt");
+    assert_eq!(paceline(&[&input, &plain]).status.code(), Some(0));
+    let piped = paceline(&[&input, Path::new("/dev/stdout")]);
+    assert_eq!(piped.status.code(), Some(0));
+    assert!(piped.stdout.starts_with(&fs::read(&plain).unwrap()));
+    let device = fs::symlink_metadata("/dev/stdout").unwrap();
+    assert!(device.is_symlink());
 }

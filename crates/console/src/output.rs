@@ -113,6 +113,11 @@ pub fn cut(text: &str, columns: usize) -> String {
 /// Checks, before a run, that a file can be made at `path`.
 pub fn check_can_create(option: &str, path: &Path) -> Result<(), Failure> {
     let shown = path.display();
+    if path == Path::new("-") {
+        return Err(Failure::usage(format!(
+            "{option} -: give the name of a file: /dev/stdout for standard output, ./- for one of that name"
+        )));
+    }
     if path.is_dir() {
         let what = format!("{option} {shown}: this is a folder; give the name of a file");
         return Err(Failure::usage(what));
@@ -217,7 +222,7 @@ mod tests {
     }
 
     /// Goal: a file that cannot be made is refused before the run. Method: a folder, a file in a missing
-    /// folder, and one beside the program.
+    /// folder, a lone dash, and one beside the program.
     #[test]
     fn files_that_cannot_be_made_are_refused_early() {
         let folder = tempfile::tempdir().unwrap();
@@ -226,6 +231,7 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert!(refused(folder.path()).contains("is a folder"));
+        assert!(refused(Path::new("-")).contains("/dev/stdout"));
         assert!(refused(&folder.path().join("no/image.png")).contains("make it first"));
         check_can_create("--image", &folder.path().join("image.png")).unwrap();
         check_can_create("--image", Path::new("image.png")).unwrap();

@@ -34,18 +34,47 @@ pub fn read<C: Parser>(arguments: &[OsString]) -> Result<Option<C>, Failure> {
 fn one_line(message: &str, program: &Command, arguments: &[OsString]) -> String {
     let is_what = |line: &&str| !line.starts_with("Usage:") && !line.starts_with("For more");
     let lines = message.lines().map(str::trim);
-    let what: Vec<&str> = lines
+    let lines: Vec<&str> = lines
         .filter(|line| !line.is_empty())
         .take_while(is_what)
         .collect();
-    let what = what.join(" ");
-    let what = what.strip_prefix("error: ").unwrap_or(&what);
+    let (tips, what): (Vec<&str>, Vec<&str>) = lines
+        .into_iter()
+        .partition(|line| line.starts_with("tip: "));
+    let what = in_plain_words(&what.join(" "));
+    let mut what = what.strip_prefix("error: ").unwrap_or(&what).to_owned();
+    // What stands behind `--` is for commands that take such things, and few do.
+    for tip in tips.iter().filter(|tip| !tip.contains("'-- ")) {
+        what += "; ";
+        what += tip;
+    }
     let name = program.get_name();
     let given = arguments.get(1).and_then(|argument| argument.to_str());
     match given.filter(|given| program.find_subcommand(given).is_some()) {
         Some(command) => format!("{what}; see '{name} {command} --help'"),
         None => format!("{what}; see '{name} --help'"),
     }
+}
+
+/// A message without the words of the parsers of numbers.
+fn in_plain_words(message: &str) -> String {
+    let words = [
+        ("invalid digit found in string", "give a whole number"),
+        (
+            "cannot parse integer from empty string",
+            "give a whole number",
+        ),
+        (
+            "number too large to fit in target type",
+            "this number is too large",
+        ),
+        (
+            "number too small to fit in target type",
+            "this number is too small",
+        ),
+    ];
+    let plain = |text: String, (word, plain): (&str, &str)| text.replace(word, plain);
+    words.into_iter().fold(message.to_owned(), plain)
 }
 
 #[cfg(test)]
@@ -68,6 +97,8 @@ mod tests {
 
     #[derive(Args)]
     struct Rehearsal {
+        #[arg(long)]
+        times: Option<u64>,
         #[arg(long, value_parser = ["comedy", "tragedy"])]
         play: Option<String>,
     }
@@ -94,6 +125,24 @@ mod tests {
             !command.contains('\n') && command.ends_with("see 'theatre --help'"),
             "{command}"
         );
+    }
+
+    /// Goal: clap's tips are told apart from what is wrong, and the one that would not help is left out.
+    /// Method: an option that nearly exists, and a number that looks like one.
+    #[test]
+    fn tips_are_parts_of_the_line() {
+        let option = refused(&["theatre", "rehearse", "--plaey", "farce"]);
+        let tip =
+            "unexpected argument '--plaey' found; tip: a similar argument exists: '--play'; see ";
+        assert!(option.starts_with(tip), "{option}");
+        let times = refused(&["theatre", "rehearse", "--times", "x"]);
+        assert!(
+            times.contains("'--times <TIMES>': give a whole number"),
+            "{times}"
+        );
+        let number = refused(&["theatre", "rehearse", "-3"]);
+        let line = "unexpected argument '-3' found; see 'theatre rehearse --help'";
+        assert_eq!(number, line);
     }
 
     /// Goal: a good line is read. Method: a command with an option.

@@ -103,8 +103,12 @@ fn losses(losses: &Losses) -> Map<String, Value> {
     losses.iter().map(word).collect()
 }
 
-/// Writes the file under another name and gives it its own when it is whole.
+/// Writes the file under another name and gives it its own when it is whole. Devices and pipes are written
+/// as they are, and links as what they lead to: `/dev/stdout` is one.
 fn write(path: &Path, recording: &Recording) -> io::Result<trace::write::Written> {
+    if std::fs::symlink_metadata(path).is_ok_and(|about| !about.is_file()) {
+        return write_to(path, path, recording);
+    }
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.part", std::process::id()));
     let part = path.with_file_name(name);

@@ -11,6 +11,12 @@ use console::{Failure, OnJobs, Progress};
 /// Reads the trace in this file.
 pub(in crate::commands) fn load(path: &Path) -> Result<Recording, Failure> {
     let name = path.display().to_string();
+    if name == "-" {
+        return Err(Failure::Usage(
+            "-: is no trace; give /dev/stdin for standard input, or ./- for a file of that name"
+                .into(),
+        ));
+    }
     let unreadable = |error: io::Error| Failure::Usage(format!("{name}: cannot be read: {error}"));
     let file = File::open(path).map_err(unreadable)?;
     let about = file.metadata().map_err(unreadable)?;

@@ -27,6 +27,13 @@ pub(super) fn workers(text: &str) -> Result<Workers, String> {
     }
 }
 
+/// Reads how many waits are explained, which are at least one.
+pub(super) fn waits(text: &str) -> Result<u64, String> {
+    const MOST: u64 = 10_000_000;
+    let given = text.parse().ok().filter(|count| (1..=MOST).contains(count));
+    given.ok_or_else(|| format!("give a whole number from 1 to {MOST}"))
+}
+
 /// Reads a number of frames per second; 0 is as fast as possible.
 pub(super) fn fps(text: &str) -> Result<f64, String> {
     number(text, 0.0, 100_000.0)
@@ -73,6 +80,29 @@ mod tests {
         assert_eq!(workers("1024"), Ok(Workers::Count(1_024)));
         for bad in ["1025", "-1", "many", ""] {
             assert!(workers(bad).unwrap_err().contains("0 to 1024"), "{bad}");
+        }
+    }
+
+    /// Goal: a number of waits is told how to write it. Method: some numbers and what is none.
+    #[test]
+    fn waits_are_at_least_one() {
+        assert_eq!(waits("1"), Ok(1));
+        assert_eq!(waits("10000000"), Ok(10_000_000));
+        for bad in [
+            "0",
+            "-3",
+            "1.5",
+            "",
+            "ten",
+            "10000001",
+            "99999999999999999999999",
+        ] {
+            assert!(
+                waits(bad)
+                    .unwrap_err()
+                    .contains("whole number from 1 to 10000000"),
+                "{bad}"
+            );
         }
     }
 

@@ -28,6 +28,12 @@ fn bad_input_is_one_line() {
         (&["no/such/file"], &["no/such/file", "cannot be read"]),
         (&["testdata/traces"], &["testdata/traces", "folder"]),
         (&["README.md"], &["README.md", "no trace"]),
+        (&["-"], &["/dev/stdin", "./-"]),
+        (&[SPIN, "--annotate", "-"], &["--annotate -", "/dev/stdout"]),
+        (
+            &[SPIN, "--waits", "-3"],
+            &["'-3' for '--waits <N>': give a whole number from 1 to 10000000;"],
+        ),
         (
             &["testdata/traces/trappy-hmp8-a.trace.dat.gz"],
             &["trace-cmd report -l -N"],

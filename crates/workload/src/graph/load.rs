@@ -243,16 +243,17 @@ fn build(file: File) -> Result<JobGraph, String> {
 /// The time of a body of this job.
 fn cost(job: &FileJob) -> Result<Nanos, String> {
     let fail = |what| Err(format!("job {}: {what}", shown(&job.label)));
-    let nanos = match (job.us, job.ns) {
-        (Some(us), None) => us * 1e3,
-        (None, Some(ns)) => ns,
+    let (time, unit, scale) = match (job.us, job.ns) {
+        (Some(us), None) => (us, "us", 1e3),
+        (None, Some(ns)) => (ns, "ns", 1.0),
         (None, None) => return fail("give its time as \"us\" or \"ns\"".to_owned()),
         (Some(_), Some(_)) => return fail("give its time once, as \"us\" or \"ns\"".to_owned()),
     };
-    if !(0.0..=MAX_COST.0 as f64).contains(&nanos) {
-        return fail(format!("its time is {nanos} ns: give 0 to {}", MAX_COST.0));
+    let most = MAX_COST.0 as f64 / scale;
+    if !(0.0..=most).contains(&time) {
+        return fail(format!("its time is {time} {unit}: give 0 to {most}"));
     }
-    Ok(Nanos(nanos.round() as u64))
+    Ok(Nanos((time * scale).round() as u64))
 }
 
 /// The jobs of a file and where each label is.

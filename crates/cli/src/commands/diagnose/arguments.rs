@@ -7,6 +7,7 @@ use event::Nanos;
 use replay::Change;
 
 use super::{capacity, change, moment};
+use crate::commands::values;
 
 /// Explain the waits and frames in a recorded trace: what held each of them up
 ///
@@ -61,7 +62,7 @@ pub(crate) struct DiagnoseArguments {
     #[arg(long, value_name = "0-3=446,4-7=1024", value_parser = capacity::read)]
     pub(super) capacity: Option<capacity::Capacities>,
     /// The most waits that are explained; else 1000, or 200 if all of them are sleeps or turns
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    #[arg(long, value_name = "N", value_parser = values::waits, allow_negative_numbers = true)]
     pub(super) waits: Option<u64>,
     /// Write the trace again with the findings on top, for ui.perfetto.dev
     ///
@@ -102,7 +103,12 @@ pub(crate) struct DiagnoseArguments {
     #[arg(long, value_name = "TIME", value_parser = change::length)]
     pub(super) tick: Option<Nanos>,
     /// How many times each replay is run, with other delays of the kernel's ticks
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 5,
+        allow_negative_numbers = true
+    )]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(super) seeds: u64,
     /// Write one JSON object instead of text
@@ -162,8 +168,8 @@ JSON (--json), one object; times are the trace's:
           sum_ns}
                       worst first, at most 1000, of sleeps or turns 200
                       (--waits); kind: job, frame, slice, turn or sleep;
-                      preemptions: how often the thread lost its CPU in it, null
-                      without scheduler events
+                      preemptions: how often the thread lost its CPU in it,
+                      null without scheduler events
   waits_omitted
   groups[]{name, process, kind, count, p50, p90, max, slow, others,
            slow_longer_ns,

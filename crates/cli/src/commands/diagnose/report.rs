@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use trace::Wakers;
+use trace::explain::names;
 
 use super::arguments::DiagnoseArguments;
 use crate::commands::accounts::{
@@ -119,20 +120,59 @@ pub(super) fn what(account: &Account) -> String {
 /// Why there is nothing to say.
 pub(super) fn nothing(account: &Account) -> String {
     let recording = account.timeline.recording();
+    let named = || some_names(names(&account.timeline));
     let why = match (recording.kernel.is_empty(), recording.marks.is_empty()) {
-        (true, true) => "neither scheduler events nor marks are in this trace",
-        (true, false) => {
-            "no slice in it says that it is a wait or a frame; name slices with --slice"
-        }
+        (true, true) => "neither scheduler events nor marks are in this trace".to_owned(),
+        (true, false) => format!(
+            "no slice in it says that it is a wait or a frame; name slices with --slice{}",
+            named()
+        ),
         (false, _) if recording.origin.wakers == Wakers::Unknown => {
             "this trace does not name wakers; --thread explains the sleeps of a thread all the same"
+                .to_owned()
         }
         (false, true) => {
-            "no thread waited for another one; --thread explains all sleeps of a thread"
+            "no thread waited for another one; --thread explains all sleeps of a thread".to_owned()
         }
-        (false, false) => {
-            "no thread waited for another one; name slices with --slice, or a thread with --thread"
-        }
+        (false, false) => format!(
+            "no thread waited for another one; name a thread with --thread, or slices with --slice{}",
+            named()
+        ),
     };
     format!("No wait was found: {why}.")
+}
+
+/// The first of some names, behind the words that ask for one.
+fn some_names(names: BTreeSet<String>) -> String {
+    const SHOWN: usize = 8;
+    let names: Vec<String> = names
+        .iter()
+        .filter(|name| !name.is_empty())
+        .map(|name| format!("{name:?}"))
+        .collect();
+    let more = match names.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let shown = &names[..names.len().min(SHOWN)];
+    if shown.is_empty() {
+        return String::new();
+    }
+    format!("; there are {}{more}", shown.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: where a trace has names, some are shown, and how many there are. Method: none, two, and ten.
+    #[test]
+    fn names_are_listed() {
+        let listed =
+            |count: usize| some_names((0..count).map(|at| format!("slice {at}")).collect());
+        assert_eq!(listed(0), "");
+        assert_eq!(listed(2), "; there are \"slice 0\", \"slice 1\"");
+        let ten = listed(10);
+        assert!(ten.ends_with("\"slice 7\" and 2 more"), "{ten}");
+    }
 }

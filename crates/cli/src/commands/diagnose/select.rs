@@ -3,13 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use console::Failure;
+use console::{Failure, output};
 use event::{Nanos, Task};
 use trace::explain::{Selection, names};
 use trace::timeline::Timeline;
 
 use super::alike::alike;
 use super::arguments::DiagnoseArguments;
+use super::moment::Moment;
 
 /// The waits to explain.
 ///
@@ -107,19 +108,15 @@ fn within(
         return Ok(None);
     }
     let (begin, end) = timeline.span();
+    if let Some(said) = arguments.from.and_then(|from| before_all(from, begin)) {
+        output::note(said);
+    }
     let from = arguments.from.map_or(begin, |from| from.on_clock(begin));
     let to = arguments.to.map_or(end, |to| to.on_clock(begin));
     let range = (from.max(begin), to.min(end));
     if range.0 < range.1 {
         return Ok(Some(range));
     }
-    let seconds = |time: Nanos| {
-        format!(
-            "{}.{:06} s",
-            time.0 / 1_000_000_000,
-            time.0 / 1_000 % 1_000_000
-        )
-    };
     let (given, of_trace) = (
         format!("from {} to {}", seconds(from), seconds(to)),
         format!("from {} to {}", seconds(begin), seconds(end)),
@@ -127,6 +124,28 @@ fn within(
     Err(Failure::Usage(format!(
         "--from, --to: {given} is no part of this trace, which is {of_trace}"
     )))
+}
+
+/// A time on a trace's clock.
+fn seconds(time: Nanos) -> String {
+    let micros = time.0 / 1_000;
+    format!("{}.{:06} s", micros / 1_000_000, micros % 1_000_000)
+}
+
+/// What to say about a beginning that is before a trace's, which changes nothing: a time since its beginning
+/// was meant.
+fn before_all(from: Moment, begin: Nanos) -> Option<String> {
+    // The output has times to the microsecond, cut off.
+    const NEAR: Nanos = Nanos::from_micros(1_000);
+    match from {
+        Moment::At(time) if time + NEAR < begin => Some(format!(
+            "note: --from {0} is before this trace, which begins at {1}: it leaves nothing out; write +{0} \
+             for that time since its beginning",
+            seconds(time).trim_end_matches(" s"),
+            seconds(begin),
+        )),
+        _ => None,
+    }
 }
 
 /// Reports that there is no such thing, and lists what there is, the most alike first.
@@ -141,4 +160,32 @@ fn unknown(option: &str, what: &str, given: &str, names: BTreeSet<String>) -> Fa
     Failure::Usage(format!(
         "{option} {given:?}: this trace has no such {what}; {names}"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: a beginning before the trace's is told, with what was meant, and others are not. Method: a trace
+    /// that begins after half an hour; times before, at and since its beginning, and one as it is shown.
+    #[test]
+    fn a_beginning_before_the_trace_is_told() {
+        let begin = Nanos(2_177_558_534_900);
+        let told = before_all(Moment::At(Nanos(5_000_000_000)), begin).unwrap();
+        assert!(
+            told.contains("--from 5.000000 is before this trace"),
+            "{told}"
+        );
+        assert!(
+            told.contains("2177.558534 s") && told.contains("+5.000000"),
+            "{told}"
+        );
+        for fine in [
+            Moment::At(begin),
+            Moment::At(Nanos(2_177_558_534_000)),
+            Moment::Since(Nanos(5)),
+        ] {
+            assert_eq!(before_all(fine, begin), None);
+        }
+    }
 }

@@ -6,6 +6,7 @@ use sim::{Outcome, SimReport};
 
 use super::frames::ProgramFindings;
 use super::run::Job;
+use crate::commands::accounts::plural;
 
 /// One check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -90,10 +91,8 @@ fn accounts(report: &SimReport, cpus: usize) -> Result<String, String> {
         .sum();
     let most = u128::from(report.now.0) * cpus as u128;
     if ran <= most {
-        Ok(format!(
-            "the times of {} threads add up",
-            report.threads.len()
-        ))
+        let threads = plural(report.threads.len(), "thread");
+        Ok(format!("the times of {threads} add up"))
     } else {
         Err(format!(
             "threads ran for {} ns, and {cpus} CPUs have {most} ns in {}",
@@ -149,7 +148,7 @@ mod tests {
         assert!(kernel(&report).is_ok());
         assert_eq!(
             accounts(&report, 2),
-            Ok("the times of 1 threads add up".into())
+            Ok("the times of 1 thread add up".into())
         );
     }
 

@@ -33,7 +33,7 @@ pub(crate) struct TopologyArguments {
     ///
     /// Serial numbers become zeros; of lists of mounts only those of control groups are left, whose names
     /// stay.
-    #[arg(long, value_name = "FILE", hide = true, conflicts_with_all = ["sysroot", "json"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["sysroot", "json"])]
     dump: Option<PathBuf>,
 }
 

@@ -24,10 +24,13 @@ pub(super) fn is_known(line: &[u8]) -> bool {
         || about(line).is_some_and(|about| about != About::Nothing)
 }
 
+/// No tracer writes a longer comment.
+const LONGEST_COMMENT: usize = 4 << 10;
+
 /// Reads a file of lines to its end.
 pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), ReadError> {
     let mut text = TextReader::default();
-    let mut is_inside_long = false;
+    let (mut is_inside_long, mut is_first) = (false, true);
     loop {
         let taken = match input.next_lines()? {
             Lines::Whole(lines) => {
@@ -40,11 +43,17 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
                 lines.len()
             }
             Lines::Part(part) => {
+                if is_first {
+                    has_ends(part)?;
+                }
                 builder.lose(Loss::Malformed, u64::from(!is_inside_long));
                 is_inside_long = true;
                 part.len()
             }
             Lines::Last(line) => {
+                if is_first {
+                    has_ends(line)?;
+                }
                 // A program that writes a trace ends its lines: a number at the end may have lost its last
                 // digits.
                 builder.lose(Loss::Truncated, line.len() as u64);
@@ -53,8 +62,20 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
             Lines::End => break,
         };
         input.consume(taken);
+        is_first = false;
     }
     builder.set_format(text.format().word());
+    Ok(())
+}
+
+/// Refuses a trace without a single end of a line behind its first comment: nothing in it could be read.
+fn has_ends(line: &[u8]) -> Result<(), ReadError> {
+    if line.starts_with(b"#") && line.len() > LONGEST_COMMENT {
+        return Err(ReadError::new(
+            "begins as a trace does, and its first line does not end",
+            "the ends of its lines are lost: fetch it again, as it was",
+        ));
+    }
     Ok(())
 }
 

@@ -560,3 +560,18 @@ proptest! {
         }
     }
 }
+
+/// Goal: a trace whose lines have lost their ends is refused, and one that is cut in its first comment is
+/// not. Method: a header and events with blanks for the ends.
+#[test]
+fn a_trace_without_ends_of_lines_is_refused() {
+    let line = "me-1 [002] d..2.  5.000001: cpu_frequency: state=1 cpu_id=0 ";
+    for count in [100, 100_000] {
+        let text = format!("# tracer: nop # {}", line.repeat(count));
+        let refused = crate::read::read(text.as_bytes(), "one line").unwrap_err();
+        let refused = refused.to_string();
+        assert!(refused.contains("ends of its lines are lost"), "{refused}");
+    }
+    let cut = crate::read::read(&b"# tracer: nop"[..], "cut").unwrap();
+    assert_eq!(cut.losses.get(Loss::Truncated), 13);
+}

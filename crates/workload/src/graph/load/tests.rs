@@ -131,7 +131,7 @@ fn mistakes_in_a_job_are_named() {
         ),
         (
             r#"{"jobs": [{"label": "a", "us": -1}]}"#,
-            &["\"a\"", "-1000 ns", "0 to"],
+            &["\"a\"", "-1 us: give 0 to 60000000"],
         ),
         (r#"{"jobs": [{"label": "a", "us": NaN}]}"#, &["line 1"]),
         (r#"{"jobs": [{"label": "a", "us": 1e999}]}"#, &["line 1"]),
