@@ -27,10 +27,10 @@ pub(crate) fn stage(context: &Context) -> Result<String, String> {
         return Err("there are no examples".to_owned());
     }
 
-    // The whole workspace, as in the stage `unit`, which has built them: for one package alone, dependencies
-    // would have other features and be compiled again.
+    // With the tests, as in the stage `unit`, which has built them. `cargo build --examples` would compile
+    // half of the workspace again: what macros are made with depends on all that a command builds.
     let mut build = context.command("cargo");
-    build.args(["build", "--workspace", "--examples"]);
+    build.args(["test", "--workspace", "--no-run"]);
     let outcome = process::run(
         build,
         Manner {
@@ -40,7 +40,7 @@ pub(crate) fn stage(context: &Context) -> Result<String, String> {
         },
     );
     if let Some(why) = outcome.failure {
-        return Err(format!("{}cargo build --examples: {why}", outcome.output));
+        return Err(format!("{}cargo test --no-run: {why}", outcome.output));
     }
 
     let mut compared = 0;
