@@ -105,7 +105,7 @@ unsafe impl<'a, T: Sync> LoopItems for &'a [T] {
 
     #[inline]
     unsafe fn item(&self, index: usize) -> &'a T {
-        // With `get_unchecked` reductions by `f32::max` have no vector code and are six times as slow.
+        // With `get_unchecked` reductions by `f32::max` have no vector code and are five times as slow.
         // SAFETY: the index is within the slice (the caller's promise).
         unsafe { &*self.as_ptr().add(index) }
     }
