@@ -3,8 +3,9 @@
 //! A waker calls this, from anywhere, and a waker cannot fail. So a task for which the job table has no room
 //! is kept, and a thread of its own asks again until there is.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::collections::VecDeque;
+use std::mem::ManuallyDrop;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -27,9 +28,19 @@ struct Left {
     has_thread: bool,
 }
 
+/// Where the task comes whose job is refused.
+enum Place {
+    /// No job is being made: the task of a job that is dropped ends.
+    Closed,
+    /// In a call of [`try_schedule`].
+    Open,
+    /// The same, with the task. The thread never ends like this; without a destructor the place is there for
+    /// wakers that are rung while it ends.
+    Taken(ManuallyDrop<Runnable>),
+}
+
 thread_local! {
-    /// In a call of [`try_schedule`]: where a task comes whose job was refused.
-    static REFUSED: RefCell<Option<Option<Runnable>>> = const { RefCell::new(None) };
+    static PLACE: Cell<Place> = const { Cell::new(Place::Closed) };
 }
 
 /// A task in a job. A job that is refused drops it, in the middle of the call that makes the job.
@@ -38,12 +49,15 @@ struct Held(Option<Runnable>);
 impl Drop for Held {
     fn drop(&mut self) {
         let Some(task) = self.0.take() else { return };
-        let ended = REFUSED.with_borrow_mut(|refused| match refused {
-            Some(place) => place.replace(task),
-            None => Some(task),
-        });
-        // The job never runs. A task that is dropped wakes what waits for it, which may come here again.
-        drop(ended);
+        match PLACE.replace(Place::Closed) {
+            Place::Open => PLACE.set(Place::Taken(ManuallyDrop::new(task))),
+            before => {
+                PLACE.set(before);
+                // The job never runs. A task that is dropped wakes what waits for it, which may come here
+                // again.
+                drop(task);
+            }
+        }
     }
 }
 
@@ -57,7 +71,8 @@ pub(crate) fn schedule(js: &'static JobSystem, lane: Lane, task: Runnable) {
 
 /// The task comes back if there is no room.
 fn try_schedule(js: &JobSystem, lane: Lane, task: Runnable) -> Result<(), Runnable> {
-    REFUSED.set(Some(None));
+    // What records events may ring wakers meanwhile, and so come here.
+    let outer = PLACE.replace(Place::Open);
     let held = Held(Some(task));
     let made = js.job("bevy task").lane(lane).try_schedule(move |_| {
         let mut held = held;
@@ -65,7 +80,10 @@ fn try_schedule(js: &JobSystem, lane: Lane, task: Runnable) -> Result<(), Runnab
             blocked::run(task);
         }
     });
-    let refused = REFUSED.take().flatten();
+    let refused = match PLACE.replace(outer) {
+        Place::Taken(task) => Some(ManuallyDrop::into_inner(task)),
+        Place::Open | Place::Closed => None,
+    };
     match made {
         // There will be no job system for it. It is cancelled, as those are that wait for workers then.
         Ok(_) | Err(ScheduleError::Forked | ScheduleError::ShutDown) => Ok(()),

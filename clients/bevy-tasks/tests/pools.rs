@@ -1,8 +1,11 @@
 //! What Bevy's programs expect of pools and scopes, from outside.
 
+use std::cell::RefCell;
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
+use std::task::{Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -337,4 +340,49 @@ fn blocked_workers_lend_their_cores() {
         }
     });
     assert_eq!(sums, [0, 2, 4, 6, 8, 10, 12, 14]);
+}
+
+/// Rings when it is dropped.
+struct RingsAtEnd(RefCell<Option<Waker>>);
+
+impl Drop for RingsAtEnd {
+    fn drop(&mut self) {
+        if let Some(waker) = self.0.take() {
+            waker.wake();
+        }
+    }
+}
+
+/// Goal: a waker may be rung while its thread ends. Method: a value of a thread rings when it is dropped. It
+/// is made before the thread's first task, or after it: in one of both it is the last of the thread's values.
+#[test]
+fn wakers_are_rung_by_threads_that_end() {
+    thread_local! {
+        static RINGS: RingsAtEnd = const { RingsAtEnd(RefCell::new(None)) };
+    }
+    let pool = TaskPool::new();
+    for before in [true, false] {
+        let (sender, receiver) = mpsc::channel();
+        let polled = Arc::new(AtomicUsize::new(0));
+        let waits = Arc::clone(&polled);
+        let task = pool.spawn(poll_fn(move |cx| {
+            let polls = waits.fetch_add(1, Ordering::Relaxed);
+            if polls == 0 {
+                sender.send(cx.waker().clone()).unwrap();
+                return Poll::Pending;
+            }
+            Poll::Ready(polls)
+        }));
+        let waker = receiver.recv().unwrap();
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                if before {
+                    RINGS.with(|_| ());
+                }
+                assert_eq!(block_on(pool.spawn(async { 1 })), 1);
+                RINGS.with(|rings| rings.0.replace(Some(waker)));
+            });
+        });
+        assert_eq!(block_on(task), 1);
+    }
 }

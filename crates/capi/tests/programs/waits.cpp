@@ -51,7 +51,7 @@ void times() {
     must(jobs.frame("frame", std::chrono::hours::max()).remaining().count() > 0, "a budget has no end");
 }
 
-// Whoever waits for a result, and however, gets what the job has thrown, or what came out.
+// Each kind of wait for a result throws what the job has thrown, or returns what came out.
 void results_of_groups() {
     pl::system jobs(1);
     auto group = jobs.group("g");

@@ -62,8 +62,8 @@ pub enum WaitError {
         /// The id.
         id: JobId,
     },
-    /// This process is the child of a `fork`; the workers stayed with the parent. (Nobody runs the jobs of a
-    /// scope that was open at the fork. The child does not come to its end, and has to leave by `_exit` or
+    /// This process is the child of a `fork`; the workers stayed with the parent. (No thread runs the jobs of
+    /// a scope that was open at the fork. The child does not come to its end, and has to leave by `_exit` or
     /// `exec`.)
     Forked,
     /// An event was dropped without being completed.
