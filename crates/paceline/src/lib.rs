@@ -136,7 +136,7 @@ pub use api::{
     StartedGraph, Tile, TileMut, Tiles, TilesMut, WhenDone, WriteAccess, Writing,
 };
 #[doc(hidden)]
-pub use api::{Fields, KeyMaker};
+pub use api::{Fields, KeyMaker, NameNumber};
 #[cfg(feature = "trace")]
 pub use api::{Trace, TraceError, Traced};
 pub use error::{BuildError, GraphError, ScheduleError, Stuck, UnwaitedPanic, WaitError};

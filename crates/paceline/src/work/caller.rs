@@ -44,7 +44,7 @@ impl<P: Platform> Driver<P> for Context<'_, P> {
         Context::record(self, kind, job, arg);
     }
 
-    #[inline]
+    #[inline(always)]
     fn enqueue(&self, job: Ticket, queue: Queue) {
         Context::enqueue(self, job, queue);
     }

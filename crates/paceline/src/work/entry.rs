@@ -69,16 +69,23 @@ impl<P: Platform> Shared<P> {
     /// ending.
     #[inline]
     pub(crate) fn context(&self) -> Result<Context<'_, P>, ScheduleError> {
-        if self.is_forked() {
-            return Err(ScheduleError::Forked);
-        }
-        match thread_record::current(&self.platform, self.id.get()) {
-            // SAFETY: the thread's record carries this job system's number, which is never reused. So the
-            // pointer is to one of its thread slots, and they live as long as `self`. The record says that
-            // the thread has that slot.
-            Some(thread) => Ok(unsafe { Context::new(self, &*thread) }),
+        match self.known_context() {
+            Some(context) => Ok(context),
             None => self.get_slot(),
         }
+    }
+
+    /// The context of the calling thread if it has a slot, and this is no fork's child.
+    #[inline(always)] // For the callers that make nearly all jobs.
+    pub(crate) fn known_context(&self) -> Option<Context<'_, P>> {
+        if self.is_forked() {
+            return None;
+        }
+        let thread = thread_record::current(&self.platform, self.id.get())?;
+        // SAFETY: the thread's record carries this job system's number, which is never reused. So the pointer
+        // is to one of its thread slots, and they live as long as `self`. The record says that the thread has
+        // that slot.
+        Some(unsafe { Context::new(self, &*thread) })
     }
 
     /// The same for a call that cannot fail for lack of a thread slot.
@@ -104,6 +111,9 @@ impl<P: Platform> Shared<P> {
 
     #[cold]
     fn get_slot(&self) -> Result<Context<'_, P>, ScheduleError> {
+        if self.is_forked() {
+            return Err(ScheduleError::Forked);
+        }
         let platform = &self.platform;
         if thread_record::is_in_sink(platform, self.id.get()) {
             return Err(ScheduleError::InSink);

@@ -24,7 +24,7 @@ impl<P: Platform> Context<'_, P> {
     }
 
     /// Puts a ticket into a queue. The next [`publish`](Context::publish) announces it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enqueue(&self, ticket: Ticket, queue: Queue) {
         let deque = self.deque_for(queue);
         if !deque.put(ticket) {
@@ -62,7 +62,7 @@ impl<P: Platform> Context<'_, P> {
 
     /// Announces the tickets that were queued since the last call; see `idle`. `runs_one`: this thread goes
     /// back to its worker loop and takes one of them itself, so a single ticket wakes no thread.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn publish(&self, queue: Queue, runs_one: bool) {
         let fresh = self.own(|own| std::mem::take(&mut own.fresh));
         if fresh > u32::from(runs_one) {

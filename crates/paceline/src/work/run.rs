@@ -39,7 +39,7 @@ impl<P: Platform> Context<'_, P> {
 
     /// Tries to start the job of a ticket: claims it, or joins a range. False if the ticket is stale, or if
     /// nothing of the range was left. Then the caller has nothing to publish.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn start(&self, ticket: Ticket, slot: &Slot<P>) -> bool {
         if slot.claim(ticket) {
             self.run_claimed(ticket, slot);

@@ -73,7 +73,7 @@ impl<P: Platform> Context<'_, P> {
     }
 
     /// The next ticket for a thread that may run anything.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next(&self) -> Option<Ticket> {
         let tick = self.own(|own| {
             own.tick = own.tick.wrapping_add(1);
