@@ -81,6 +81,15 @@ unsafe fn copied<T: Described>(description: *const T, room: &mut MaybeUninit<T>)
     Ok(unsafe { room.assume_init_ref() })
 }
 
+/// Whether all these fields are zero. They are read one by one, and asked once: to read two at a time would
+/// take as long as the program's stores to them, if these have just been made.
+#[inline(always)]
+pub(crate) fn are_zero<const COUNT: usize>(fields: [&u64; COUNT]) -> bool {
+    // SAFETY: each is borrowed. Volatile, so that the compiler does not read two at a time.
+    let values = fields.map(|field| unsafe { std::ptr::from_ref(field).read_volatile() });
+    values.into_iter().fold(0, |all, value| all | value) == 0
+}
+
 /// A text of C; null is none.
 ///
 /// # Safety

@@ -3,13 +3,13 @@
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 
-use paceline::{JobId, Lane, Name, NewJob, ScheduleError};
+use paceline::{JobId, JobSystem, Lane, Name, NewJob, ScheduleError};
 
 use crate::body::{BodyData, BodyParts, Bound, JobFunction, Taker, pl_body, pl_release};
-use crate::described::{Described, array, must_be, or_nothing, put, read};
+use crate::described::{Described, are_zero, array, must_be, or_nothing, put, read};
 use crate::frames::{in_frame, pl_frame};
 use crate::groups::pl_group;
-use crate::names::{name_at, pl_site};
+use crate::names::{Named, name_at, pl_site};
 use crate::pinned::pl_pin;
 use crate::status::{Answer, Refusal, call, pl_status};
 use crate::system::{named, pl_system};
@@ -114,8 +114,7 @@ pub(crate) trait Common {
 
     fn more(&self) -> More;
 
-    /// Whether there is only a label and a body. The fields are looked at one by one: to read two at a time
-    /// would take as long as the program's stores to them, if these have just been made.
+    /// Whether there is only a label and a body.
     fn is_plain(&self) -> bool;
 }
 
@@ -133,6 +132,16 @@ pub(crate) struct More {
 pub(crate) trait JobBody {
     /// Makes the job, of which all else is known.
     fn make(self, job: NewJob<'_, 'static>) -> Result<JobId, ScheduleError>;
+
+    /// Makes a job of which only the name is known. The result is the 64 bits of its id.
+    #[inline(always)] // Or the body is copied.
+    fn make_plain(self, js: &JobSystem, named: &Named) -> Result<u64, ScheduleError>
+    where
+        Self: Sized,
+    {
+        let made = self.make(js.job(named.name));
+        made.map(|id| js.id_to_bits(id))
+    }
 }
 
 /// Describes a job to the job system and makes it. What is known of a job has some hundred bytes, and what a
@@ -153,14 +162,16 @@ pub(crate) unsafe fn make_described<C: Common>(
     // SAFETY: the caller's promise; it is read before the job is made.
     let (name, site) = unsafe { (*desc).label() };
     // SAFETY: the caller's promise.
-    let name = unsafe { name_at(name, C::UNNAMED, site) }?;
+    let named = unsafe { name_at(name, C::UNNAMED, site) }?;
     // SAFETY: as above.
     if unsafe { (*desc).is_plain() } {
-        let id = body.make(js.job(name.as_str()))?;
-        return Ok(system.number(js, id));
+        return match body.make_plain(js, &named) {
+            Ok(bits) => Ok(system.number_of_bits(bits)),
+            Err(error) => Err(error.into()),
+        };
     }
     // SAFETY: the caller's promise.
-    unsafe { make_with_more(system, desc, name, body) }
+    unsafe { make_with_more(system, desc, named.name, body) }
 }
 
 /// The same for a job of which more is said.
@@ -245,12 +256,8 @@ impl Common for pl_job_desc {
     #[inline]
     fn is_plain(&self) -> bool {
         self.after_count == 0
-            && self.lane == PL_LANE_NORMAL
-            && self.quiet == 0
-            && self.token == 0
-            && self.pin == 0
-            && self.frame == 0
-            && self.group == 0
+            && (self.lane == PL_LANE_NORMAL && self.quiet == 0)
+            && are_zero([&self.token, &self.pin, &self.frame, &self.group])
     }
 }
 
@@ -258,6 +265,11 @@ impl<D: BodyData> JobBody for Bound<JobFunction, D> {
     #[inline(always)] // Or the body is copied.
     fn make(self, job: NewJob<'_, 'static>) -> Result<JobId, ScheduleError> {
         job.try_schedule(move |cx| self.run(cx))
+    }
+
+    #[inline(always)] // As above.
+    fn make_plain(self, js: &JobSystem, named: &Named) -> Result<u64, ScheduleError> {
+        js.try_schedule_plain(named.name, named.number_in(js), move |cx| self.run(cx))
     }
 }
 

@@ -32,6 +32,7 @@ mod loops;
 mod names;
 mod nodes;
 mod pinned;
+mod seen;
 mod sites;
 mod status;
 mod system;

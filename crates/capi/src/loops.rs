@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use paceline::{Context, Grain, JobId, Name, NewJob, ScheduleError};
 
 use crate::body::{BodyData, BodyParts, Bound, LoopFunction, Taker, pl_loop_body, pl_release};
-use crate::described::{Described, or_nothing, put, read};
+use crate::described::{Described, are_zero, or_nothing, put, read};
 use crate::frames::pl_frame;
 use crate::groups::pl_group;
 use crate::jobs::{Common, JobBody, More, PL_LANE_NORMAL, make_described, pl_job, pl_lane};
@@ -108,11 +108,8 @@ impl Common for pl_loop_desc {
     #[inline]
     fn is_plain(&self) -> bool {
         self.after_count == 0
-            && self.lane == PL_LANE_NORMAL
-            && self.quiet == 0
-            && self.token == 0
-            && self.frame == 0
-            && self.group == 0
+            && (self.lane == PL_LANE_NORMAL && self.quiet == 0)
+            && are_zero([&self.token, &self.frame, &self.group])
     }
 }
 
@@ -242,7 +239,7 @@ pub unsafe extern "C" fn pl_parallel_for(
         }
         let taker = InPlace {
             // SAFETY: the caller's promise.
-            name: unsafe { name_at(desc.name, "loop", desc.site) }?,
+            name: unsafe { name_at(desc.name, "loop", desc.site) }?.name,
             system,
             count: desc.count,
             grain: desc.grain(),

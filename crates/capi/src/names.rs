@@ -1,15 +1,17 @@
 //! Names of jobs, as C gives them: texts that may go away after the call.
 //!
 //! The job system keeps each text once ([`paceline::Name`]), which is a hash and a search. A program gives
-//! the same literal every frame, so each thread remembers what lay at an address: a hit is one comparison of
-//! the texts.
+//! the same literal every frame, so each thread remembers what lay at an address ([`Seen`]), and its number
+//! in the job system that it was used in.
 
 use std::cell::Cell;
 use std::ffi::c_char;
+use std::ptr::NonNull;
 
-use paceline::Name;
+use paceline::{JobSystem, Name, NameNumber};
 
 use crate::described::text;
+use crate::seen::Seen;
 use crate::sites;
 use crate::status::Answer;
 
@@ -30,8 +32,55 @@ thread_local! {
     /// The name, the file (their addresses) and the line of sites that were noted.
     static SITES_SEEN: [Cell<(usize, usize, u32)>; REMEMBERED] =
         const { [const { Cell::new((0, 0, 0)) }; REMEMBERED] };
-    static RECENT: [Cell<(usize, &'static str)>; REMEMBERED] =
-        const { [const { Cell::new((0, "")) }; REMEMBERED] };
+    static RECENT: [Recent; REMEMBERED] = const { [const { Recent::nothing() }; REMEMBERED] };
+}
+
+/// A name that the thread was given lately.
+struct Recent {
+    seen: Seen,
+    /// In the job system that it was last used in.
+    number: Cell<NameNumber>,
+}
+
+impl Recent {
+    const fn nothing() -> Recent {
+        Recent {
+            seen: Seen::nothing(),
+            number: Cell::new(NameNumber::NONE),
+        }
+    }
+}
+
+/// A name, and what the thread remembers of it.
+pub(crate) struct Named {
+    pub(crate) name: Name,
+    number: NameNumber,
+    at: *const c_char,
+}
+
+impl Named {
+    /// The number of the name in this job system.
+    #[inline(always)] // As below.
+    pub(crate) fn number_in(&self, js: &JobSystem) -> NameNumber {
+        if self.number.is_of(js) {
+            return self.number;
+        }
+        new_number(js, self.name, self.at)
+    }
+}
+
+/// The number of a name that the thread has not used in this job system lately.
+#[inline(never)]
+fn new_number(js: &JobSystem, name: Name, at: *const c_char) -> NameNumber {
+    let number = js.name_number(name);
+    // The thread does not remember a name that is cut, or none; if it is ending it remembers nothing.
+    let _ = RECENT.try_with(|recent| {
+        let recent = &recent[place_of(at)];
+        if recent.seen.is(at, name.as_str()) {
+            recent.number.set(number);
+        }
+    });
+    number
 }
 
 /// As [`name_of`], at a place of the program, which texts about jobs of that name have from now on. Null is
@@ -44,14 +93,14 @@ pub(crate) unsafe fn name_at(
     name: *const c_char,
     unnamed: &'static str,
     site: *const pl_site,
-) -> Answer<Name> {
+) -> Answer<Named> {
     // SAFETY: the caller's promise.
-    let name = unsafe { name_of(name, unnamed) }?;
+    let named = unsafe { named(name, unnamed) }?;
     if !site.is_null() {
         // SAFETY: the caller's promise.
-        unsafe { note_site(name, site) }?;
+        unsafe { note_site(named.name, site) }?;
     }
-    Ok(name)
+    Ok(named)
 }
 
 /// # Safety
@@ -81,20 +130,33 @@ unsafe fn note_site(name: Name, site: *const pl_site) -> Answer {
 ///
 /// # Safety
 /// `name` is null, or ends with a zero byte and stays as it is during the call.
-#[inline]
 pub(crate) unsafe fn name_of(name: *const c_char, unnamed: &'static str) -> Answer<Name> {
-    let recent = RECENT.try_with(|recent| recent[place_of(name)].get());
-    if let Ok((known, kept)) = recent
-        && known == name as usize
-        && !name.is_null()
-    {
+    // SAFETY: the caller's promise.
+    unsafe { named(name, unnamed) }.map(|named| named.name)
+}
+
+/// The same, with what the thread remembers of it.
+///
+/// # Safety
+/// As [`name_of`].
+#[inline(always)] // As above.
+unsafe fn named(at: *const c_char, unnamed: &'static str) -> Answer<Named> {
+    let recent = RECENT.try_with(|recent| NonNull::from(&recent[place_of(at)]));
+    if let Ok(recent) = recent {
+        // SAFETY: it is there for as long as the thread is.
+        let Recent { seen, number } = unsafe { recent.as_ref() };
         // SAFETY: the caller's promise.
-        if unsafe { is_text(name, kept) } {
-            return Ok(Name::from(kept));
+        if let Some(name) = unsafe { seen.at(at) } {
+            let (name, number) = (Name::from(name), number.get());
+            return Ok(Named { name, number, at });
         }
     }
-    // SAFETY: the caller's promise.
-    unsafe { new_name(name, unnamed) }
+    Ok(Named {
+        // SAFETY: the caller's promise.
+        name: unsafe { new_name(at, unnamed) }?,
+        number: NameNumber::NONE,
+        at,
+    })
 }
 
 /// Where the text at this address is remembered.
@@ -119,28 +181,13 @@ unsafe fn new_name(name: *const c_char, unnamed: &'static str) -> Answer<Name> {
     let kept = Name::from(text.to_owned());
     // A longer text is kept cut, and is not remembered; a thread that is ending remembers nothing.
     if kept.as_str() == text {
-        let remembered = (name as usize, kept.as_str());
-        let _ = RECENT.try_with(|recent| recent[place_of(name)].set(remembered));
+        let _ = RECENT.try_with(|recent| {
+            let recent = &recent[place_of(name)];
+            recent.seen.see(name, kept.as_str());
+            recent.number.set(NameNumber::NONE);
+        });
     }
     Ok(kept)
-}
-
-/// Whether this text lies there.
-///
-/// # Safety
-/// `at` ends with a zero byte.
-unsafe fn is_text(at: *const c_char, text: &str) -> bool {
-    let mut at = at.cast::<u8>();
-    for &byte in text.as_bytes() {
-        // SAFETY: a byte that differs ends the search, so none is read past the zero byte (a text has none).
-        if unsafe { *at } != byte {
-            return false;
-        }
-        // SAFETY: the byte there was not the last one.
-        at = unsafe { at.add(1) };
-    }
-    // SAFETY: as above.
-    unsafe { *at == 0 }
 }
 
 #[cfg(test)]

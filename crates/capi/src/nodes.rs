@@ -228,7 +228,7 @@ impl pl_node_desc {
     /// `name` and `site` are as for [`name_at`].
     unsafe fn wishes(&self) -> Answer<NodeWishes> {
         // SAFETY: the caller's promise.
-        let name = unsafe { name_at(self.name, "job", self.site) }?;
+        let name = unsafe { name_at(self.name, "job", self.site) }?.name;
         let lane = lane_of(self.lane)?;
         Ok(NodeWishes {
             lane: (self.lane != PL_LANE_NORMAL).then_some(lane),

@@ -137,7 +137,13 @@ impl pl_system {
     /// The 64 bits of an id for C. `js` is what [`pl_system::js`] gives.
     #[inline]
     pub(crate) fn number(&self, js: &JobSystem, id: JobId) -> u64 {
-        js.id_to_bits(id) ^ self.tag
+        self.number_of_bits(js.id_to_bits(id))
+    }
+
+    /// The same for the bits of an id.
+    #[inline]
+    pub(crate) fn number_of_bits(&self, bits: u64) -> u64 {
+        bits ^ self.tag
     }
 }
 

@@ -120,6 +120,17 @@ fn job_systems_end_beside_calls() {
     assert_eq!(printed, whole, "{out:?}");
 }
 
+/// Goal: a job has the name that lies at the address now, in each job system, and what lies behind a name is
+/// not read. Method: a program whose names end at a closed page, three texts at each address, each in two
+/// job systems in turn, and a shorter one.
+#[test]
+fn names_end_at_their_zero_byte() {
+    let file = crate_folder().join("tests/programs/names.c");
+    let out = output_of(&file);
+    let printed = String::from_utf8_lossy(&out.stdout);
+    assert_eq!(printed, "told: 840, wrong: 0\n", "{out:?}");
+}
+
 /// Goal: a wait on another stack than the thread's runs what it waits for: how much is left there is not
 /// known. Method: a program with a fiber, alone and with a worker, for jobs that only this thread can run.
 #[test]
