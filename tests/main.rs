@@ -20,6 +20,7 @@ mod dag;
 mod declared;
 mod defects;
 mod futures;
+mod gangs;
 mod groups;
 mod hints;
 mod idempotent;

@@ -34,6 +34,7 @@ int main(void) {
     pl_group physics;
     pl_job gang[2], gate, other;
     int seats[2] = {0, 1};
+    int32_t is_worth = 0;
 
     MUST(pl_system_create(&system, &jobs));
     MUST(pl_group_create(jobs, "physics", &physics));
@@ -44,6 +45,10 @@ int main(void) {
     }
     for (int i = 0; i < 2; i++)
         told("solved", pl_group_wait(jobs, physics, gang[i]));
+
+    /* Beside programs that want all CPUs a gang may be done sooner by the thread that waits for it. */
+    MUST(pl_groups_are_worth_sharing(jobs, &is_worth));
+    printf("next step: %s\n", is_worth ? "shared" : "alone");
 
     /* A wait of the group may be for a job of another one, and has a time if it wants. */
     MUST(pl_event_create(jobs, "gate", 1, &gate));

@@ -26,6 +26,8 @@ int main() {
     for (pl::job member : gang)
         physics.wait(member);
     std::printf("%d have met\n", here.load());
+    // Beside programs that want all CPUs a gang may be done sooner by the thread that waits for it.
+    std::printf("next step: %s\n", jobs.groups_are_worth_sharing() ? "shared" : "alone");
 
     pl::event gate = jobs.event("gate");
     std::printf("the gate is open: %d\n", physics.wait_for(gate, 1ms));

@@ -946,6 +946,23 @@ pl_status pl_group_create(pl_system *system,
 pl_status pl_group_destroy(pl_system *system, pl_group group);
 
 /**
+ * Whether it pays at this moment to have workers run jobs of groups that wait for each other: 1 or 0 in
+ * `*are_worth`. It does not while other programs take the workers' CPUs in the middle of such jobs, so that
+ * the thread that waits would be done sooner if it had run them itself. If it is 0, do their work at once
+ * instead of making them. Jobs that do not wait for each other are better shared all the same: do not ask
+ * for those.
+ *
+ * What workers have gained and lost in jobs of groups decides, in all groups together. After 0 they are
+ * shared again to see whether it still holds: after a quarter of a second at first, and after 8 s at the
+ * latest. Always 1 where the system does not count how long a thread was without a CPU. Costs a load; after
+ * 0 a look at the clock, too.
+ *
+ * Requires: `system` was made by pl_system_create. `are_worth` may be written to.
+ */
+pl_status pl_groups_are_worth_sharing(pl_system *system,
+                                      int32_t *are_worth);
+
+/**
  * Makes a job, and puts its number into `*out`, if that is not null: 0 if it is refused, as in all calls
  * that make something. It runs when the jobs that it waits for have ended. If one of them has failed it
  * never runs. Wakes a worker if one sleeps; allocates for data of more than 40 bytes, and for more than 8

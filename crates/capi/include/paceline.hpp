@@ -1066,6 +1066,13 @@ public:
         check(pl_group_create(raw_, name, &made));
         return pl::group(raw_, made);
     }
+    /// Whether it pays to have workers run jobs of groups that wait for each other: not while other programs take
+    /// the workers' CPUs in the middle of them. If not, do their work at once instead of making them.
+    bool groups_are_worth_sharing() const {
+        std::int32_t are_worth = 1;
+        check(pl_groups_are_worth_sharing(raw_, &are_worth));
+        return are_worth != 0;
+    }
     /// A graph that runs with data of this type, or with none.
     template <class D = void> pl::graph<D> graph(const char *name) {
         pl_graph made = 0;

@@ -83,6 +83,7 @@ static inline void *pl_box2d_enqueue(void (*run)(void *), void *context, void *u
     pl_box2d_task task;
     pl_job_desc desc;
     pl_job job = 0;
+    int32_t is_worth = 1;
     task.run = run;
     task.context = context;
     memset(&desc, 0, sizeof desc);
@@ -92,8 +93,11 @@ static inline void *pl_box2d_enqueue(void (*run)(void *), void *context, void *u
     desc.data = &task;
     desc.data_size = sizeof task;
     desc.group = physics->group;
-    /* Without a group, since pl_box2d_begin was refused, or without room for a job: Box2D allows to run it at once. */
-    if (physics->group == 0 || pl_schedule(physics->jobs, &desc, &job) != PL_OK) {
+    if (pl_groups_are_worth_sharing(physics->jobs, &is_worth) != PL_OK)
+        is_worth = 1;
+    /* Box2D allows to run it at once: without a group, since pl_box2d_begin was refused, without room for a job, and
+     * while other programs would take the workers' CPUs in the middle of it. */
+    if (physics->group == 0 || !is_worth || pl_schedule(physics->jobs, &desc, &job) != PL_OK) {
         run(context);
         return 0;
     }

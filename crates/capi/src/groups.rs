@@ -75,3 +75,31 @@ pub unsafe extern "C" fn pl_group_destroy(system: *mut pl_system, group: pl_grou
         Ok(pl_status::PL_OK)
     })
 }
+
+/// Whether it pays at this moment to have workers run jobs of groups that wait for each other: 1 or 0 in
+/// `*are_worth`. It does not while other programs take the workers' CPUs in the middle of such jobs, so that
+/// the thread that waits would be done sooner if it had run them itself. If it is 0, do their work at once
+/// instead of making them. Jobs that do not wait for each other are better shared all the same: do not ask
+/// for those.
+///
+/// What workers have gained and lost in jobs of groups decides, in all groups together. After 0 they are
+/// shared again to see whether it still holds: after a quarter of a second at first, and after 8 s at the
+/// latest. Always 1 where the system does not count how long a thread was without a CPU. Costs a load; after
+/// 0 a look at the clock, too.
+///
+/// # Safety
+/// `system` was made by pl_system_create. `are_worth` may be written to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pl_groups_are_worth_sharing(
+    system: *mut pl_system,
+    are_worth: *mut i32,
+) -> pl_status {
+    call(|| {
+        must_be(are_worth, "are_worth")?;
+        // SAFETY: the caller's promise.
+        let js = unsafe { named(system) }?.js()?;
+        // SAFETY: the caller's promise.
+        unsafe { put(are_worth, i32::from(js.groups_are_worth_sharing())) };
+        Ok(pl_status::PL_OK)
+    })
+}

@@ -151,6 +151,14 @@ impl<P: Platform> PlainAdapt<P> {
     pub(crate) fn frame_ended<C: Caller<P>>(&self, _caller: &C, _begin: Nanos, _end: Nanos) {}
 
     #[inline]
+    pub(crate) fn group_job_ended<C: Caller<P>>(&self, _caller: &C, _began: Nanos, _ended: Nanos) {}
+
+    #[inline]
+    pub(crate) fn groups_are_worth_sharing(&self, _now: impl FnOnce() -> Nanos) -> bool {
+        true
+    }
+
+    #[inline]
     pub(crate) fn refresh_is_requested(&self) -> bool {
         false
     }

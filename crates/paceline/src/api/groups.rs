@@ -94,6 +94,33 @@ impl<P: Platform> JobSystem<P> {
     pub fn try_group(&self, name: impl Into<Name>) -> Result<Group<P>, ScheduleError> {
         Group::new(self.job(name))
     }
+
+    /// Whether it pays at this moment to have workers run jobs of groups that wait for each other. It does
+    /// not while other programs take the workers' CPUs in the middle of such jobs, so that the thread that
+    /// waits would be done sooner if it had run them itself. If it does not, do their work at once instead
+    /// of making them. Jobs that do not wait for each other are better shared all the same: do not ask for
+    /// those.
+    ///
+    /// What workers have gained and lost in jobs of groups decides, in all groups of the job system together.
+    /// After a no they are shared again to see whether it still holds: after a quarter of a second at first,
+    /// and after 8 s at the latest. Always true without feature `adapt`, and where the system does not count
+    /// how long a thread was without a CPU. It is a load; while the answer is no, a look at the clock, too.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let physics = js.group("physics");
+    /// let solve = || println!("solved");
+    /// if js.groups_are_worth_sharing() {
+    ///     physics.wait(physics.job("solve").schedule(move |_| solve()));
+    /// } else {
+    ///     solve();
+    /// }
+    /// ```
+    pub fn groups_are_worth_sharing(&self) -> bool {
+        let shared = self.shared();
+        let now = || shared.platform.now();
+        shared.adapt.groups_are_worth_sharing(now)
+    }
 }
 
 impl<P: Platform> Group<P> {

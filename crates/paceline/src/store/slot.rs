@@ -253,6 +253,12 @@ impl<P: Platform> Slot<P> {
         flags & (LaneFlags::OF_JOB | others) == LaneFlags::NORMAL.0
     }
 
+    /// Whether a job with these flags belongs to a group.
+    #[inline(always)]
+    pub(crate) fn is_of_group(flags: u32) -> bool {
+        flags & (Slot::<P>::HAS_PARENT | Slot::<P>::IN_SCOPE) == Slot::<P>::HAS_PARENT
+    }
+
     /// Value of `place`: no thread slot has the job, or none has stored itself there yet.
     pub(crate) const NOWHERE: u32 = u32::MAX;
 

@@ -5,7 +5,7 @@ use platform::{Atomic, Omission, Ordering, Platform, SharedCell};
 
 use super::context::Context;
 use super::range::OpenLoop;
-use super::thread_slot::Running;
+use super::thread_slot::{Running, ThreadKind};
 use crate::border::Payload;
 use crate::graph::Ending;
 use crate::hooks::JobMoment;
@@ -112,6 +112,8 @@ impl<P: Platform> Context<'_, P> {
             }
         }
         self.thread.counters.jobs.add(1);
+        let of_group = Slot::<P>::is_of_group(flags) && self.thread.kind == ThreadKind::Worker;
+        let began = of_group.then(|| self.shared.platform.now());
         self.body_begins(job, slot);
         // SAFETY: as above; the body is run once, because a claim is won once.
         let run = || unsafe {
@@ -123,6 +125,10 @@ impl<P: Platform> Context<'_, P> {
             Err(payload) => Ending::Panicked(payload),
         };
         self.body_has_ended(job, slot);
+        if let Some(began) = began {
+            let ended = self.shared.platform.now();
+            self.shared.adapt.group_job_ended(self, began, ended);
+        }
         graph.finish(job, slot, flags, ending, Queue::Own);
         self.after_job();
     }

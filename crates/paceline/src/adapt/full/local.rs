@@ -1,5 +1,6 @@
 //! The memory of one thread.
 
+use super::gangs::GangSample;
 use super::interference::Sampler;
 use super::steer::Steer;
 
@@ -8,6 +9,8 @@ pub(crate) struct AdaptLocal {
     pub(super) steer: Steer,
     /// The CPU time and the like that the thread had used at its last sample.
     pub(super) sampler: Sampler,
+    /// What it has done in jobs of groups.
+    pub(super) gang: GangSample,
 }
 
 impl AdaptLocal {
@@ -15,6 +18,7 @@ impl AdaptLocal {
         AdaptLocal {
             steer: Steer::new(),
             sampler: Sampler::default(),
+            gang: GangSample::default(),
         }
     }
 }

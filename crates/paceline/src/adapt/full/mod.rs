@@ -2,12 +2,14 @@
 //!
 //! This part knows how many threads can run at this moment ([`live`]), which worker belongs on which CPUs
 //! ([`place`]), whether other programs want the same CPUs ([`interference`]), whether the kernel puts a woken
-//! worker where it is in the way ([`steer`]), and which threads the kernel is to help ([`roles`]).
+//! worker where it is in the way ([`steer`]), whether gangs are better left to one thread ([`gangs`]), and
+//! which threads the kernel is to help ([`roles`]).
 //! [`explain()`] gives the reasons for the result.
 
 mod caches;
 mod environment;
 mod explain;
+mod gangs;
 mod interference;
 mod live;
 mod local;
@@ -26,6 +28,7 @@ use crate::limits::WORKERS_MAX;
 use crate::policy::Width;
 
 use environment::Environment;
+use gangs::Gangs;
 use interference::{Noticed, Observer};
 use live::{calling_thread, limits_of};
 use roles::Helping;
@@ -42,6 +45,7 @@ pub(crate) const HAS_SLOW_WORKERS: bool = true;
 
 /// A job system's knowledge of its machine, and the actions that follow from it.
 pub(crate) struct Adapt<P: Platform> {
+    gangs: Gangs<P>,
     helping: Helping<P>,
     live: LiveMachine<P>,
     noticed: Noticed<P>,
@@ -75,6 +79,7 @@ impl<P: Platform> Adapt<P> {
         let machine = placement.has_classes().then(|| topology.clone());
         let view = MachineView::new(limits, request, WORKERS_MAX).divided_by(machine);
         Ok(Adapt {
+            gangs: Gangs::new(),
             helping: Helping::new(settings.help, settings.slice),
             live: LiveMachine::new(view, cpus, follow),
             noticed: Noticed::new(),
@@ -87,6 +92,7 @@ impl<P: Platform> Adapt<P> {
     #[cfg(all(test, paceline_models, not(miri)))]
     pub(crate) fn still(view: MachineView) -> Adapt<P> {
         Adapt {
+            gangs: Gangs::new(),
             helping: Helping::new(Vec::new(), None),
             live: LiveMachine::new(view, None, None),
             noticed: Noticed::new(),
@@ -120,6 +126,7 @@ impl<P: Platform> Adapt<P> {
     /// its thread's id here, and gets the mask and the help that the other workers have.
     pub(crate) fn thread_started<C: Caller<P>>(&self, caller: &C) {
         self.observer(caller).forget_usage();
+        self.gangs.forget_usage(caller);
         let Some(words) = caller.words() else { return };
         let workers = caller.workers();
         let thread = workers.platform().thread_id();
@@ -235,6 +242,18 @@ impl<P: Platform> Adapt<P> {
     /// A frame has ended on this thread. Never waits.
     pub(crate) fn frame_ended<C: Caller<P>>(&self, caller: &C, begin: Nanos, end: Nanos) {
         self.observer(caller).end_frame(begin, end);
+    }
+
+    /// The calling thread is a worker that has run a job of a group.
+    #[inline]
+    pub(crate) fn group_job_ended<C: Caller<P>>(&self, caller: &C, began: Nanos, ended: Nanos) {
+        self.gangs.job_ended(caller, began, ended);
+    }
+
+    /// Whether it pays to have workers run jobs of groups.
+    #[inline]
+    pub(crate) fn groups_are_worth_sharing(&self, now: impl FnOnce() -> Nanos) -> bool {
+        self.gangs.are_worth_sharing(now)
     }
 
     /// Whether a worker without work should call [`refresh_if_requested`](Adapt::refresh_if_requested).
