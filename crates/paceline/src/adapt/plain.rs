@@ -151,6 +151,11 @@ impl<P: Platform> PlainAdapt<P> {
     pub(crate) fn frame_ended<C: Caller<P>>(&self, _caller: &C, _begin: Nanos, _end: Nanos) {}
 
     #[inline]
+    pub(crate) fn watches_groups(&self) -> bool {
+        false
+    }
+
+    #[inline]
     pub(crate) fn group_job_ended<C: Caller<P>>(&self, _caller: &C, _began: Nanos, _ended: Nanos) {}
 
     #[inline]

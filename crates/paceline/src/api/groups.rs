@@ -103,8 +103,9 @@ impl<P: Platform> JobSystem<P> {
     ///
     /// What workers have gained and lost in jobs of groups decides, in all groups of the job system together.
     /// After a no they are shared again to see whether it still holds: after a quarter of a second at first,
-    /// and after 8 s at the latest. Always true without feature `adapt`, and where the system does not count
-    /// how long a thread was without a CPU. It is a load; while the answer is no, a look at the clock, too.
+    /// and after 8 s at the latest. Always true without feature `adapt`, with
+    /// [`follow_machine(false)`](crate::Builder::follow_machine), and where the system does not count how
+    /// long a thread was without a CPU. It is a load; while the answer is no, a look at the clock, too.
     ///
     /// ```
     /// let js = paceline::JobSystem::new();

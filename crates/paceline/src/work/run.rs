@@ -112,8 +112,10 @@ impl<P: Platform> Context<'_, P> {
             }
         }
         self.thread.counters.jobs.add(1);
-        let of_group = Slot::<P>::is_of_group(flags) && self.thread.kind == ThreadKind::Worker;
-        let began = of_group.then(|| self.shared.platform.now());
+        let is_watched = Slot::<P>::is_of_group(flags)
+            && self.thread.kind == ThreadKind::Worker
+            && self.shared.adapt.watches_groups();
+        let began = is_watched.then(|| self.shared.platform.now());
         self.body_begins(job, slot);
         // SAFETY: as above; the body is run once, because a claim is won once.
         let run = || unsafe {

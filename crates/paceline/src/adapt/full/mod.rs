@@ -244,6 +244,12 @@ impl<P: Platform> Adapt<P> {
         self.observer(caller).end_frame(begin, end);
     }
 
+    /// Whether it is to be told of the jobs of groups that workers run.
+    #[inline]
+    pub(crate) fn watches_groups(&self) -> bool {
+        self.live.is_on
+    }
+
     /// The calling thread is a worker that has run a job of a group.
     #[inline]
     pub(crate) fn group_job_ended<C: Caller<P>>(&self, caller: &C, began: Nanos, ended: Nanos) {
