@@ -144,8 +144,8 @@ pub(crate) trait JobBody {
     }
 }
 
-/// Describes a job to the job system and makes it. What is known of a job has some hundred bytes, and what a
-/// function returns is copied. So a plain job is described where it stays.
+/// Describes a job to the job system and makes it. What is known of a job has some hundred bytes. So a plain
+/// job, as most are, is made without a description.
 ///
 /// Once the job is made the description may be gone: it may lie in data that the job gives back. So none of
 /// these functions has a reference to it from its caller.

@@ -12,7 +12,7 @@
 //!
 //! Invariants
 //! - Correctness does not depend on this part. A job system whose `Adapt` does nothing runs the same jobs.
-//! - Nothing here happens per job.
+//! - Nothing here happens per job, but for the jobs of groups that workers run (`full/gangs.rs`).
 
 mod answers;
 pub(crate) mod environment;
