@@ -1,8 +1,8 @@
 //! Jobs of which only a name and a body are said, made in few instructions.
 //!
-//! A description ([`NewJob`](super::schedule::NewJob)) is a good deal of memory to fill in and to read. Where
-//! it is made and used in one function the compiler leaves out most of it. A function for another language,
-//! of which nothing can be inlined, would pay for all. So it makes such jobs, which are most jobs, here.
+//! A description ([`NewJob`]) is a good deal of memory to fill in and to read. Where it is made and used in
+//! one function the compiler leaves out most of it. A function for another language, of which nothing can be
+//! inlined, would pay for all. So it makes such jobs, which are most jobs, here.
 
 use std::panic::Location;
 
