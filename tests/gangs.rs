@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use event::Nanos;
 use paceline::{Builder, Context, Group, JobSystem};
-use platform::{Platform, ThreadSpec};
-use policy::Attr;
+use platform::Platform;
 use sim::{Machine, Sim, SimConfig};
+
+use crate::support::start_hogs;
 
 const STAGES: usize = 8;
 /// What each member computes in a stage.
@@ -28,13 +29,13 @@ struct Step {
 
 /// Steps until `end`, one after the other, beside so many threads that compute until a time. With `asks` a
 /// step is shared if the job system says that it pays, else always.
-fn steps(asks: bool, hogs: (u32, Nanos), end: Nanos) -> Vec<Step> {
+fn steps(asks: bool, hogs: (usize, Nanos), end: Nanos) -> Vec<Step> {
     let run = || {
         let machine = Machine::named("vm-2").expect("it is in the library");
         let config = SimConfig::on(machine.clone(), "eevdf-6.18", 1);
         let mut steps = Vec::new();
         let report = Sim::run(config, |sim| {
-            (0..hogs.0).for_each(|_| start_hog(&sim, hogs.1));
+            start_hogs(&sim, hogs.0, Nanos::from_millis(1), hogs.1);
             let js = Builder::with_platform(sim.clone()).workers(1);
             let js = js.build().unwrap();
             let group = js.group("physics");
@@ -60,17 +61,6 @@ fn steps(asks: bool, hogs: (u32, Nanos), end: Nanos) -> Vec<Step> {
     let (first, second) = (run(), run());
     assert_eq!(first, second, "two runs differ");
     first
-}
-
-fn start_hog(sim: &Sim, end: Nanos) {
-    let its = sim.clone();
-    let hog = move || {
-        while its.time() < end {
-            its.charge(Nanos::from_millis(1));
-        }
-    };
-    let started = sim.spawn_with(ThreadSpec::default(), Attr::default(), Box::new(hog));
-    drop(started.expect("the machine takes it"));
 }
 
 /// Two members that meet after each stage, by means that the job system does not see.

@@ -13,11 +13,10 @@ use std::time::Duration;
 
 use event::Nanos;
 use paceline::{Builder, CancelToken, Grain, JobSystem, Stats, WaitError};
-use platform::{Machine as _, Platform, ThreadSpec};
-use policy::Attr;
+use platform::{Machine as _, Platform};
 use sim::{Machine, Sim, SimConfig};
 
-use crate::support::{Random, delays, each_seed, fail};
+use crate::support::{Random, delays, each_seed, fail, start_hogs};
 
 const PERIOD: Nanos = Nanos(16_666_667);
 const PIECES: usize = 100;
@@ -29,25 +28,11 @@ fn two_cpus(seed: u64) -> SimConfig {
     SimConfig::on(machine, "eevdf-6.18", seed)
 }
 
-/// Starts threads that compute until then.
-fn start_hogs(sim: &Sim, hogs: usize, end: Nanos) {
-    for _ in 0..hogs {
-        let its = sim.clone();
-        let hog = move || {
-            while its.time() < end {
-                its.charge(Nanos::from_micros(100));
-            }
-        };
-        let started = sim.spawn_with(ThreadSpec::default(), Attr::default(), Box::new(hog));
-        drop(started.expect("the machine takes it"));
-    }
-}
-
 /// The longest time that the program's thread sleeps in a frame, and what was counted.
 fn frames_beside_hogs(seed: u64, is_idempotent: bool) -> (Nanos, Stats) {
     let (mut longest, mut stats) = (Nanos::ZERO, Stats::default());
     let report = Sim::run(two_cpus(seed), |sim| {
-        start_hogs(&sim, 4, Nanos(51 * PERIOD.0));
+        start_hogs(&sim, 4, Nanos::from_micros(100), Nanos(51 * PERIOD.0));
         let js = Builder::with_platform(sim.clone()).workers(1);
         let js = js.follow_machine(false).build().unwrap();
         for number in 1..=50 {
@@ -235,7 +220,12 @@ fn each_result_counts_once() {
             ..two_cpus(seed)
         };
         let report = Sim::run(config, |sim| {
-            start_hogs(&sim, random.below(6), Nanos::from_millis(100));
+            start_hogs(
+                &sim,
+                random.below(6),
+                Nanos::from_micros(100),
+                Nanos::from_millis(100),
+            );
             let js = Builder::with_platform(sim.clone()).workers(workers);
             let js = js.build().unwrap();
             for _ in 0..6 {

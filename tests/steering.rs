@@ -13,6 +13,8 @@ use platform::{Platform, SchedParams, ThreadSpec};
 use policy::{Attr, Placement};
 use sim::{Machine, Sim, SimConfig, SimReport};
 
+use crate::support::start_hogs;
+
 const PERIOD: Nanos = Nanos(16_666_667);
 
 /// Other events beside the frames.
@@ -23,7 +25,7 @@ struct Scene {
     /// The help that the main thread, which adopts its role, and the worker ask the kernel for.
     help: Option<SchedParams>,
     /// This many ordinary threads compute all the time.
-    hogs: u32,
+    hogs: usize,
 }
 
 /// The times of `count` frames, each a loop of `pieces` of 20 us. The run is done twice and compared.
@@ -66,7 +68,7 @@ fn frames_of(scene: &Scene, count: usize, pieces: usize) -> (Vec<Nanos>, SimRepo
         let (sink, log) = MemorySink::new();
         let sink = Arc::new(sink);
         let report = Sim::run(config, |sim| {
-            (0..scene.hogs).for_each(|_| start_hog(&sim, end));
+            start_hogs(&sim, scene.hogs, Nanos::from_millis(1), end);
             let mut builder = Builder::with_platform(sim.clone()).workers(1);
             builder = builder.sink(sink.clone());
             if let Some(help) = &scene.help {
@@ -91,17 +93,6 @@ fn frames_of(scene: &Scene, count: usize, pieces: usize) -> (Vec<Nanos>, SimRepo
     let (first, second) = (run(), run());
     assert_eq!(first, second, "two runs differ");
     first
-}
-
-fn start_hog(sim: &Sim, end: Nanos) {
-    let its = sim.clone();
-    let hog = move || {
-        while its.time() < end {
-            its.charge(Nanos::from_millis(1));
-        }
-    };
-    let started = sim.spawn_with(ThreadSpec::default(), Attr::default(), Box::new(hog));
-    drop(started.expect("the machine takes it"));
 }
 
 fn one_frame(sim: &Sim, js: &JobSystem<Sim>, pieces: usize) -> Nanos {

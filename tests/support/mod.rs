@@ -13,7 +13,9 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use event::Nanos;
-use sim::{Machine, Perturb, SimConfig};
+use platform::{Platform, ThreadSpec};
+use policy::Attr;
+use sim::{Machine, Perturb, Sim, SimConfig};
 
 /// SplitMix64: a stream of numbers that is a function of its seed.
 #[derive(Clone, Debug)]
@@ -132,4 +134,18 @@ pub(crate) fn watched<R>(what: &str, f: impl FnOnce() -> R) -> R {
     drop(done);
     watcher.join().expect("the watcher does not panic");
     result.unwrap_or_else(|payload| resume_unwind(payload))
+}
+
+/// Starts threads that compute until `end`, in pieces of this length.
+pub(crate) fn start_hogs(sim: &Sim, hogs: usize, piece: Nanos, end: Nanos) {
+    for _ in 0..hogs {
+        let its = sim.clone();
+        let hog = move || {
+            while its.time() < end {
+                its.charge(piece);
+            }
+        };
+        let started = sim.spawn_with(ThreadSpec::default(), Attr::default(), Box::new(hog));
+        drop(started.expect("the machine takes it"));
+    }
 }

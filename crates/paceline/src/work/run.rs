@@ -115,8 +115,8 @@ impl<P: Platform> Context<'_, P> {
         let is_watched = Slot::<P>::is_of_group(flags)
             && self.thread.kind == ThreadKind::Worker
             && self.shared.adapt.watches_groups();
-        let began = is_watched.then(|| self.shared.platform.now());
         self.body_begins(job, slot);
+        let began = is_watched.then(|| self.shared.platform.now());
         // SAFETY: as above; the body is run once, because a claim is won once.
         let run = || unsafe {
             slot.body
@@ -126,11 +126,11 @@ impl<P: Platform> Context<'_, P> {
             Ok(()) => Ending::Done,
             Err(payload) => Ending::Panicked(payload),
         };
-        self.body_has_ended(job, slot);
         if let Some(began) = began {
             let ended = self.shared.platform.now();
             self.shared.adapt.group_job_ended(self, began, ended);
         }
+        self.body_has_ended(job, slot);
         graph.finish(job, slot, flags, ending, Queue::Own);
         self.after_job();
     }

@@ -7,6 +7,8 @@
 //! compute as long. *Lost* is the time that it waited for a CPU in the middle of them: as long, at most, as
 //! others have waited for it.
 //!
+//! (Time in a job's own waits counts as gained.)
+//!
 //! Once both together are [`WINDOW`], they are compared. If more was lost than gained, groups are not worth
 //! sharing for [`HOLD`], and for twice as long each time, up to [`HOLD_MAX`]. If more was gained, it will be
 //! half as long the next time. To share them again for a while is the only way to see that the other program
@@ -45,7 +47,7 @@ const HOLD: Nanos = Nanos::from_millis(250);
 const HOLD_MAX: Nanos = Nanos::from_secs(8);
 
 /// See the module.
-pub(super) struct Gangs<P: Memory>(Padded<GangSums<P>>);
+pub(super) struct Gangs<M: Memory>(Padded<GangSums<M>>);
 
 struct GangSums<M: Memory> {
     gained: M::AtomicU64,
