@@ -38,6 +38,11 @@ int main(void) {
         for (int time = 0; time < TIMES; time++) {
             memset(name, 'a' + time, length); /* Another text at the same address. */
             name[length] = 0;
+            if (time > 0) { /* It is not a job that has the new text first. */
+                pl_job event;
+                pl_event_create(systems[0], name, 1, &event);
+                pl_event_complete(systems[0], event);
+            }
             for (int i = 0; i < 2 * TIMES; i++)
                 *(is_told(systems[i % 2], name) ? &told : &wrong) += 1;
             name[length / 2] = 0; /* A shorter one. */
