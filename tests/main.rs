@@ -10,6 +10,7 @@
 mod background;
 mod budget;
 mod built;
+mod callers;
 mod campaign;
 mod cancelled;
 mod checkpoint;

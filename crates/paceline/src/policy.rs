@@ -202,6 +202,8 @@ impl Tuning {
     /// The longest time of spinning, whatever was measured: on a machine that wakes more slowly than that, a
     /// core is worth more than the latency.
     pub(crate) const SPIN_MAX: Nanos = Nanos::from_micros(50);
+    /// A thread that makes way for sleeping callers looks at the epoch for this long in between.
+    pub(crate) const LOOK: Nanos = Nanos(300);
     /// Jobs published without a wake-up before the rest of the batch is announced anyway.
     pub(crate) const UNSIGNALLED_MAX: u32 = 64;
     /// The slice that workers ask for: shorter than the kernel's own (0.7 ms for one CPU, 1.4 for two, 2.8
@@ -300,12 +302,29 @@ impl Width {
 }
 
 /// How long threads of one job system spin before they park.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SpinPolicy {
     pub(crate) policy: WaitPolicy,
+    /// Threads of the program run no jobs while they wait. They sleep, and need a CPU when they wake up: a
+    /// thread that spins calls this between two looks.
+    pub(crate) make_way: Option<fn()>,
 }
 
 impl SpinPolicy {
+    /// The same with this policy, if it is given.
+    pub(crate) fn with(self, policy: Option<WaitPolicy>) -> SpinPolicy {
+        SpinPolicy {
+            policy: policy.unwrap_or(self.policy),
+            ..self
+        }
+    }
+
+    /// How many threads there are with so many workers: a thread of the program that waits is one more, if
+    /// it runs jobs.
+    pub(crate) fn threads_with(&self, workers: usize) -> usize {
+        workers + usize::from(self.make_way.is_none())
+    }
+
     /// The time to spin, given the measured cost of a wake-up, the number of our threads that want a CPU, and
     /// the number that can have one. [`Nanos::MAX`]: never park.
     pub(crate) fn spin_time(&self, wake_cost: Nanos, threads: usize, width: Width) -> Nanos {
@@ -422,6 +441,7 @@ mod tests {
     fn adaptive_does_not_spin_with_more_threads_than_cpus() {
         let spin = SpinPolicy {
             policy: WaitPolicy::Adaptive,
+            make_way: None,
         };
         let two = Width {
             threads: 2,
@@ -438,5 +458,11 @@ mod tests {
             spin.spin_time(Nanos::from_secs(1), 2, two),
             Tuning::SPIN_MAX
         );
+        assert_eq!(spin.threads_with(2), 3);
+        let callers_sleep = SpinPolicy {
+            make_way: Some(|| {}),
+            ..spin
+        };
+        assert_eq!(callers_sleep.threads_with(2), 2);
     }
 }

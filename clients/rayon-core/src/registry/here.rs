@@ -5,7 +5,7 @@ use std::ptr;
 
 use paceline::Context;
 
-use super::Registry;
+use super::{Patience, Registry};
 
 /// The calling thread.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub(crate) struct Here {
     context: Cell<*const ()>,
     /// The address below which little of the stack is left; 0 if that is not known.
     stack_low: Cell<usize>,
+    /// What it has learnt of waits between jobs.
+    patience: Patience,
 }
 
 /// So much of a stack is little. With less than 128 KiB the job system starts no further body on it; a body
@@ -30,6 +32,7 @@ thread_local! {
             index: Cell::new(0),
             context: Cell::new(ptr::null()),
             stack_low: Cell::new(0),
+            patience: Patience::new(),
         }
     };
 }
@@ -81,6 +84,10 @@ impl Here {
     #[inline]
     pub(crate) fn index(&self) -> usize {
         self.index.get()
+    }
+
+    pub(crate) fn patience(&self) -> &Patience {
+        &self.patience
     }
 
     /// This is the first function on a stack of so many bytes.

@@ -3,6 +3,7 @@
 use std::mem::ManuallyDrop;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
 
 use paceline::platform::HostedThread;
 use paceline::{Builder, JOBS_MAX, JobSystem, Os, THREADS_MAX, WaitRule};
@@ -143,6 +144,7 @@ fn start(workers: usize) -> Result<(JobSystem, Vec<HostedThread>), ThreadPoolBui
         .max_spares(0)
         .max_jobs(JOBS_MAX)
         .max_threads(THREADS_MAX)
+        .callers_sleep(thread::yield_now)
         .on_stuck(|_| Here::with(warn_if_deep))
         .wait_rule(WaitRule::Anything)
         .host_workers(host)

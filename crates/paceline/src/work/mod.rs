@@ -28,6 +28,7 @@ mod scope;
 pub(crate) mod shared;
 mod shutdown;
 pub(crate) mod slow;
+mod spin;
 pub(crate) mod thread_record;
 pub(crate) mod thread_slot;
 mod thread_slots;

@@ -441,20 +441,6 @@ impl<P: Platform> Shared<P> {
         !self.caches.is_empty()
     }
 
-    /// How long a thread without work spins at this moment.
-    pub(crate) fn spin_time(&self) -> Nanos {
-        // The waiting thread counts as one more.
-        let threads = self.workers.active() + 1;
-        self.spin
-            .spin_time(self.wake_cost.get(), threads, self.adapt.width())
-    }
-
-    /// How many threads could work on the same thing at a time.
-    pub(crate) fn threads_at_once(&self) -> u32 {
-        let threads = self.workers.active() + 1;
-        threads.min(self.adapt.width().threads).max(1) as u32
-    }
-
     pub(crate) fn stats(&self) -> Stats {
         let mut total = Stats::default();
         for thread in self.threads.iter() {
