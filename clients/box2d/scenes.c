@@ -3,6 +3,7 @@
  *     scenes check                      each scene with 1 to 8 workers on both: SCENE POOL WORKERS HASH
  *     scenes time WORKERS BLOCKS STEPS  so many blocks of so many steps of each scene on one and then the other
  *                                       pool: POOL SCENE HASH NANOSECONDS...
+ *     scenes time WORKERS BLOCKS STEPS POOL  the same on this pool, without the other one
  *
  * POOL is 0 for Box2D's own scheduler and 1 for the job system. The hash is of all transforms at the end. */
 
@@ -208,19 +209,28 @@ static void rest(void) {
     nanosleep(&time, NULL);
 }
 
-static void measure(int workers, int blocks, int steps) {
-    pl_system *jobs = system_with((unsigned)workers - 1);
+/* `only` is the one pool that there is, or BOTH. */
+enum { BOTH = 2 };
+
+static int is_wanted(int pool, int only) { return only == pool || only == BOTH; }
+
+static void measure(int workers, int blocks, int steps, int only) {
+    pl_system *jobs = is_wanted(1, only) ? system_with((unsigned)workers - 1) : NULL;
     long long *times[2];
     for (int pool = 0; pool < 2; pool++)
         times[pool] = calloc((size_t)blocks * (size_t)steps, sizeof times[0][0]);
     for (int at = 0; at < SCENE_COUNT; at++) {
         pl_box2d physics;
-        must(pl_box2d_begin(&physics, jobs));
-        make(&places[0], &SCENES[at], SCENES[at].size, NULL, workers);
-        make(&places[1], &SCENES[at], SCENES[at].size, &physics, workers);
+        if (jobs != NULL)
+            must(pl_box2d_begin(&physics, jobs));
+        for (int pool = 0; pool < 2; pool++)
+            if (is_wanted(pool, only))
+                make(&places[pool], &SCENES[at], SCENES[at].size, pool == 1 ? &physics : NULL, workers);
         for (int block = 0; block < blocks; block++) {
             for (int half = 0; half < 2; half++) {
                 int pool = (block + half) % 2; /* Each goes first as often as the other. */
+                if (!is_wanted(pool, only))
+                    continue;
                 rest();
                 for (int i = 0; i < steps; i++) {
                     long long begin = now();
@@ -230,24 +240,30 @@ static void measure(int workers, int blocks, int steps) {
             }
         }
         for (int pool = 0; pool < 2; pool++) {
+            if (!is_wanted(pool, only))
+                continue;
             printf("%d %s %08x", pool, SCENES[at].name, hash(&places[pool]));
             for (int i = steps; i < blocks * steps; i++) /* The first block warms up. */
                 printf(" %lld", times[pool][i]);
             printf("\n");
             b2DestroyWorld(places[pool].world);
         }
-        must(pl_box2d_end(&physics));
+        if (jobs != NULL)
+            must(pl_box2d_end(&physics));
     }
-    must(pl_system_destroy(jobs));
+    if (jobs != NULL)
+        must(pl_system_destroy(jobs));
+    free(times[0]);
+    free(times[1]);
 }
 
 int main(int argc, char **argv) {
     if (argc == 2 && strcmp(argv[1], "check") == 0) {
         check();
-    } else if (argc == 5 && strcmp(argv[1], "time") == 0 && atoi(argv[2]) > 0) {
-        measure(atoi(argv[2]), atoi(argv[3]), atoi(argv[4]));
+    } else if ((argc == 5 || argc == 6) && strcmp(argv[1], "time") == 0 && atoi(argv[2]) > 0) {
+        measure(atoi(argv[2]), atoi(argv[3]), atoi(argv[4]), argc == 6 ? atoi(argv[5]) : BOTH);
     } else {
-        fprintf(stderr, "usage: scenes check | scenes time WORKERS BLOCKS STEPS\n");
+        fprintf(stderr, "usage: scenes check | scenes time WORKERS BLOCKS STEPS [POOL]\n");
         return 2;
     }
     return 0;

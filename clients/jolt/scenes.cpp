@@ -3,6 +3,7 @@
 //     scenes check                     each scene on each pool, with 0 to 8 workers: SCENE POOL WORKERS HASH
 //     scenes time THREADS BLOCKS STEPS so many blocks of so many steps of each scene on one and then the other
 //                                      pool: POOL SCENE HASH NANOSECONDS...
+//     scenes time THREADS BLOCKS STEPS POOL  the same on this pool, without the other one
 //
 // POOL is 0 for Jolt's thread pool, 1 for the job system, and 2 for Jolt's JobSystemSingleThreaded. The hash is of
 // the places of all bodies at the end. Two scenes are of Jolt's PerformanceTest, two are of this file.
@@ -241,17 +242,20 @@ void check() {
     }
 }
 
-// Two worlds of a scene, one for each pool. Where a world lies in memory is worth some percent, so they take turns
-// at being made first, too.
+// A world of a scene for each pool that there is. Where a world lies in memory is worth some percent, so they take
+// turns at being made first, too.
 void measure_lives(const scene &of, int lives, int blocks, int steps, JobSystem *const (&pools)[2]) {
     using clock = std::chrono::steady_clock;
     unique_ptr<world> worlds[2];
     for (int half = 0; half < 2; half++)
-        worlds[(lives + half) % 2] = std::make_unique<world>(of);
+        if (int pool = (lives + half) % 2; pools[pool] != nullptr)
+            worlds[pool] = std::make_unique<world>(of);
     std::vector<long long> times[2];
     for (int block = 0; block < blocks; block++) {
         for (int half = 0; half < 2; half++) {
             int pool = (block + half) % 2; // Each goes first as often as the other.
+            if (pools[pool] == nullptr)
+                continue;
             std::this_thread::sleep_for(std::chrono::milliseconds(3));
             for (int i = 0; i < steps; i++) {
                 auto begin = clock::now();
@@ -263,6 +267,8 @@ void measure_lives(const scene &of, int lives, int blocks, int steps, JobSystem 
         }
     }
     for (int pool = 0; pool < 2; pool++) {
+        if (pools[pool] == nullptr)
+            continue;
         std::printf("%d %s %016llx", pool, of.name, worlds[pool]->hash());
         for (long long time : times[pool])
             std::printf(" %lld", time);
@@ -270,17 +276,27 @@ void measure_lives(const scene &of, int lives, int blocks, int steps, JobSystem 
     }
 }
 
-void measure(int threads, int blocks, int steps) {
-    JobSystemThreadPool own(cMaxPhysicsJobs, cMaxPhysicsBarriers, threads - 1);
+void measure_on(JobSystem *const (&pools)[2], int blocks, int steps) {
+    std::vector<scene> all = scenes();
+    for (const scene &each : all)
+        for (int lives = 0; lives * LIFE < blocks; lives++)
+            measure_lives(each, lives, std::min(blocks, LIFE), steps, pools);
+}
+
+// `only` is the one pool that there is, or BOTH.
+constexpr int BOTH = 2;
+
+void measure(int threads, int blocks, int steps, int only) {
+    unique_ptr<JobSystemThreadPool> own;
+    if (only != 1)
+        own = std::make_unique<JobSystemThreadPool>(cMaxPhysicsJobs, cMaxPhysicsBarriers, threads - 1);
+    if (only == 0)
+        return measure_on({own.get(), nullptr}, blocks, steps);
     pl_system *jobs = system_with(threads - 1);
     {
         pl::jolt_job_system ours(jobs);
         must(ours.status());
-        JobSystem *pools[2] = {&own, &ours};
-        std::vector<scene> all = scenes();
-        for (const scene &each : all)
-            for (int lives = 0; lives * LIFE < blocks; lives++)
-                measure_lives(each, lives, std::min(blocks, LIFE), steps, pools);
+        measure_on({own.get(), &ours}, blocks, steps);
     }
     must(pl_system_destroy(jobs));
 }
@@ -294,10 +310,10 @@ int main(int argc, char **argv) {
     int code = 0;
     if (argc == 2 && std::strcmp(argv[1], "check") == 0) {
         check();
-    } else if (argc == 5 && std::strcmp(argv[1], "time") == 0 && std::atoi(argv[2]) > 0) {
-        measure(std::atoi(argv[2]), std::atoi(argv[3]), std::atoi(argv[4]));
+    } else if ((argc == 5 || argc == 6) && std::strcmp(argv[1], "time") == 0 && std::atoi(argv[2]) > 0) {
+        measure(std::atoi(argv[2]), std::atoi(argv[3]), std::atoi(argv[4]), argc == 6 ? std::atoi(argv[5]) : BOTH);
     } else {
-        std::fprintf(stderr, "usage: scenes check | scenes time THREADS BLOCKS STEPS\n");
+        std::fprintf(stderr, "usage: scenes check | scenes time THREADS BLOCKS STEPS [POOL]\n");
         code = 2;
     }
     UnregisterTypes();

@@ -58,9 +58,6 @@ pub(crate) struct Options {
     beside: Option<Beside>,
 }
 
-/// A step of a world is a short program: so many blocks of them for each round of the others.
-const BLOCKS_A_ROUND: u32 = 20;
-
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Client {
     Rayon,
@@ -121,7 +118,6 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> 
     if options.smoke {
         return Ok(is_well);
     }
-    let blocks = options.rounds * BLOCKS_A_ROUND;
     if let Some(program) = on_box2d {
         println!();
         let named = ["Box2D", "3.2"];
@@ -129,7 +125,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> 
             context,
             &program,
             named,
-            (blocks, options.steps),
+            (options.rounds, options.steps),
             options.beside,
         )?;
     }
@@ -140,7 +136,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> 
             context,
             &built.scenes,
             named,
-            (blocks, options.steps),
+            (options.rounds, options.steps),
             options.beside,
         )?;
     }

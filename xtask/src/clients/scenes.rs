@@ -33,32 +33,69 @@ pub(super) fn compared(output: &str) -> Result<Counts, String> {
     Ok(counts)
 }
 
-/// Steps the scenes on both pools, in blocks, in turns, and prints a table. Whether they ended the same.
+/// Both pools, in one process.
+const BOTH: &str = "2";
+
+/// One of them: the library's own, and ours, in an order that changes.
+const APART: [[&str; 2]; 2] = [["0", "1"], ["1", "0"]];
+
+/// A step of a world is a short program: so many blocks of them for each round of the others.
+const BLOCKS_A_ROUND: u32 = 20;
+
+/// Steps the scenes on both pools, in turns, and prints a table. Whether they ended the same.
+///
+/// The pools are in one process, and each steps a block of `steps` at a time. Beside something else each has
+/// processes of its own, for a round at a time: in one process the thread that steps would pay in one pool's
+/// steps for what it has computed in the other's, since the kernel owes it less of a CPU then.
 pub(super) fn measure(
     context: &Context,
     scenes: &Path,
     [library, version]: [&str; 2],
-    (blocks, steps): (u32, u32),
+    (rounds, steps): (u32, u32),
     beside: Option<Beside>,
 ) -> Result<bool, String> {
     let before = load();
     let around = Surroundings::begin(context, beside)?;
-    let mut command = around.command(context, scenes);
-    command.arg("time");
-    command.args([THREADS, blocks + 1, steps].map(|number| number.to_string()));
-    let output = process::done(command, SILENCE, library)?;
-    drop(around);
     let mut measured = Measured::new();
-    for line in output.lines() {
-        let taken = line
-            .split_once(' ')
-            .and_then(|(pool, rest)| take(rest, pool.parse().ok()?, &mut measured));
-        taken.ok_or_else(|| format!("not a result: {line}"))?;
+    let mut run = |blocks: u32, pool: &str| {
+        let mut command = around.command(context, scenes);
+        command.arg("time");
+        // One block warms up.
+        command.args([THREADS, blocks + 1, steps].map(|number| number.to_string()));
+        command.arg(pool);
+        let output = process::done(command, SILENCE, library)?;
+        take_all(&output, &mut measured)
+    };
+    if beside.is_none() {
+        run(rounds * BLOCKS_A_ROUND, BOTH)?;
+    } else {
+        for round in 0..rounds as usize {
+            for pool in APART[round % 2] {
+                run(BLOCKS_A_ROUND, pool)?;
+            }
+        }
     }
-    println!("{library} {version}, {THREADS} threads");
+    drop(around);
+    let processes = if beside.is_none() {
+        "in one process"
+    } else {
+        "in a process each"
+    };
+    println!("{library} {version}, {THREADS} threads, {processes}");
     let same = print(library, &mut measured);
     say_load(before);
     Ok(same)
+}
+
+/// Notes what a program printed: a line for each pool and scene.
+fn take_all(output: &str, measured: &mut Measured) -> Result<(), String> {
+    for line in output.lines() {
+        let taken = line
+            .split_once(' ')
+            .and_then(|(pool, rest)| take(rest, pool.parse().ok()?, measured));
+        taken.ok_or_else(|| format!("not a result: {line}"))?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -31,40 +31,45 @@ pub(super) fn take(line: &str, pool: usize, measured: &mut Measured) -> Option<(
 /// Prints the table, and returns whether all digests of each program are equal.
 pub(super) fn print(own_pool: &str, measured: &mut Measured) -> bool {
     let own_pool = format!("{own_pool} ms (quarters)");
-    println!("program      same   {own_pool:<25} Paceline ms (quarters)    ratio  of p99");
-    let (mut all_same, mut logarithms) = (true, [0.0; 2]);
+    println!(
+        "program      same   {own_pool:<25} Paceline ms (quarters)    ratio  of p99  of means"
+    );
+    let (mut all_same, mut logarithms) = (true, [0.0; 3]);
     for (name, [own, ours]) in measured.iter_mut() {
         let mut digests = own.digests.iter().chain(&ours.digests);
         let first = digests.next().cloned();
         let same = digests.all(|digest| Some(digest) == first.as_ref());
         all_same &= same;
         let [own, ours] = [own, ours].map(|ran| spread(&mut ran.times));
-        let ratios = [1, 3].map(|at| ours[at] / own[at]);
+        let ratios = [1, 3, 4].map(|at| ours[at] / own[at]);
         for (sum, ratio) in logarithms.iter_mut().zip(ratios) {
             *sum += ratio.ln();
         }
-        let shown = [own, ours].map(|[low, middle, high, _]| {
+        let shown = [own, ours].map(|[low, middle, high, ..]| {
             let text = format!("{:.3} ({:.3}–{:.3})", middle / 1e6, low / 1e6, high / 1e6);
             format!("{text:<25}")
         });
         let word = if same { "yes" } else { "NO" };
-        let [middle, tail] = ratios;
+        let [middle, tail, mean] = ratios;
         println!(
-            "{name:<12} {word:<6} {} {} {middle:.2}   {tail:.2}",
+            "{name:<12} {word:<6} {} {} {middle:.2}   {tail:.2}    {mean:.2}",
             shown[0], shown[1]
         );
     }
-    let [middle, tail] = logarithms.map(|sum| (sum / measured.len().max(1) as f64).exp());
+    let [middle, tail, mean] = logarithms.map(|sum| (sum / measured.len().max(1) as f64).exp());
     println!(
-        "geometric mean of the ratios of medians: {middle:.3}, of the 99th of a hundred: {tail:.3}"
+        "geometric mean of the ratios of medians: {middle:.3}, of the 99th of a hundred: {tail:.3}, \
+         of means: {mean:.3}"
     );
     all_same
 }
 
-/// The quarters' borders, and the time that one step in a hundred exceeds.
-fn spread(times: &mut [f64]) -> [f64; 4] {
+/// The quarters' borders, the time that one step in a hundred exceeds, and the mean.
+fn spread(times: &mut [f64]) -> [f64; 5] {
     times.sort_by(f64::total_cmp);
-    [25, 50, 75, 99].map(|percent| times[(times.len() - 1) * percent / 100])
+    let at = |percent| times[(times.len() - 1) * percent / 100];
+    let mean = times.iter().sum::<f64>() / times.len() as f64;
+    [at(25), at(50), at(75), at(99), mean]
 }
 
 /// What the machine was doing, from before to now.
@@ -98,7 +103,7 @@ mod tests {
         }
         assert_eq!(
             spread(&mut measured.get_mut("life").unwrap()[0].times),
-            [1.0, 3.0, 3.0, 3.0]
+            [1.0, 3.0, 3.0, 3.0, 8.0 / 3.0]
         );
         take("join ce 1", 1, &mut measured).unwrap();
         assert!(!print("own", &mut measured));
