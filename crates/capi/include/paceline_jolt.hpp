@@ -11,7 +11,8 @@
 //
 // Jobs that are made, queued and run allocate nothing. The exception is more live jobs than `max_jobs`, which are
 // made on the heap. A wait makes one event. If the job system refuses a job (it is full, or has ended), the job
-// runs at once on the thread that has queued it, as all of them do on Jolt's JobSystemSingleThreaded.
+// runs at once on the thread that has queued it, as all of them do on Jolt's JobSystemSingleThreaded. So it does
+// while other programs take the workers' CPUs so often that workers hold steps up.
 //
 // It ends after the worlds that use it, and before the job system. Its end runs or awaits what is still queued.
 // Jolt wants the same floating point mode on all threads: workers have the one that the system gives a thread.
@@ -220,7 +221,7 @@ private:
     /// of the job system now; else it has run.
     bool schedule(Job *queued) {
         JPH::JobHandle until_it_ran(queued);
-        if (status_ == PL_OK) {
+        if (status_ == PL_OK && is_worth_sharing()) {
             queued->AddRef();
             queued_.add();
             pl_job_desc desc{};
@@ -241,6 +242,12 @@ private:
         }
         queued->Execute();
         return false;
+    }
+
+    /// Not while other programs would take the workers' CPUs in the middle of a step.
+    bool is_worth_sharing() const {
+        std::int32_t is_worth = 1;
+        return pl_groups_are_worth_sharing(on_.jobs, &is_worth) != PL_OK || is_worth != 0;
     }
 
     place on_;

@@ -79,8 +79,8 @@ pub unsafe extern "C" fn pl_group_destroy(system: *mut pl_system, group: pl_grou
 /// Whether it pays at this moment to have workers run jobs of groups that wait for each other: 1 or 0 in
 /// `*are_worth`. It does not while other programs take the workers' CPUs in the middle of such jobs, so that
 /// the thread that waits would be done sooner if it had run them itself. If it is 0, do their work at once
-/// instead of making them. Jobs that do not wait for each other are better shared all the same: do not ask
-/// for those.
+/// instead of making them. Jobs that no thread waits for within some milliseconds are better shared all the
+/// same: do not ask for those.
 ///
 /// What workers have gained and lost in jobs of groups decides, in all groups together. After 0 they are
 /// shared again to see whether it still holds: after a quarter of a second at first, and after 8 s at the

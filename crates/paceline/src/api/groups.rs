@@ -98,8 +98,8 @@ impl<P: Platform> JobSystem<P> {
     /// Whether it pays at this moment to have workers run jobs of groups that wait for each other. It does
     /// not while other programs take the workers' CPUs in the middle of such jobs, so that the thread that
     /// waits would be done sooner if it had run them itself. If it does not, do their work at once instead
-    /// of making them. Jobs that do not wait for each other are better shared all the same: do not ask for
-    /// those.
+    /// of making them. Jobs that no thread waits for within some milliseconds are better shared all the same:
+    /// do not ask for those.
     ///
     /// What workers have gained and lost in jobs of groups decides, in all groups of the job system together.
     /// After a no they are shared again to see whether it still holds: after a quarter of a second at first,
