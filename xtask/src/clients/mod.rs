@@ -19,6 +19,7 @@ mod scenes;
 mod table;
 mod unpack;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use beside::Beside;
@@ -47,6 +48,9 @@ pub(crate) struct Options {
     /// One client alone
     #[arg(long)]
     only: Option<Client>,
+    /// Only the times, without tests
+    #[arg(long, conflicts_with = "smoke")]
+    times: bool,
     /// How many steps of each program are measured in a round, on each core
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     steps: u32,
@@ -79,32 +83,54 @@ struct Tested {
     counts: Counts,
 }
 
+/// The programs in C and C++ that are wanted.
+struct Programs {
+    box2d: Option<PathBuf>,
+    jolt: Option<jolt::Built>,
+}
+
 /// Runs them; whether all is well.
 pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> {
+    if options.times && options.only == Some(Client::Enkits) {
+        return Err(
+            "enkiTS itself is not to be had as a package: its programs have tests, no times"
+                .to_owned(),
+        );
+    }
+    let wants_jolt = options.wants(Client::Jolt) && !options.smoke;
+    let programs = Programs {
+        box2d: options
+            .wants(Client::Box2d)
+            .then(|| box2d::build(context))
+            .transpose()?,
+        jolt: wants_jolt.then(|| jolt::build(context)).transpose()?,
+    };
+    let tests_pass = options.times || test(context, options, &programs)?;
+    let ends_the_same = options.smoke || measure(context, options, &programs)?;
+    Ok(tests_pass && ends_the_same)
+}
+
+/// Runs the tests of all that is wanted, and prints a table. Whether all have passed.
+fn test(context: &Context, options: &Options, programs: &Programs) -> Result<bool, String> {
     let mut tested = Vec::new();
-    let mut on_box2d = None;
-    if options.wants(Client::Box2d) {
-        let program = on_box2d.insert(box2d::build(context)?);
-        tested.push(box2d::check(context, program)?);
+    if let Some(scenes) = &programs.box2d {
+        tested.push(box2d::check(context, scenes)?);
     }
     if options.wants(Client::Enkits) {
         tested.push(enkits::tests(context)?);
     }
-    let mut on_jolt = None;
     if options.wants(Client::Jolt) {
         tested.push(jolt::rules(context)?);
     }
-    if options.wants(Client::Jolt) && !options.smoke {
-        let built = on_jolt.insert(jolt::build(context)?);
+    if let Some(built) = &programs.jolt {
         tested.push(jolt::check(context, built)?);
         tested.push(jolt::oxijolt_tests(context)?);
     }
-    let wants_rayon = options.wants(Client::Rayon);
-    if wants_rayon {
+    if options.wants(Client::Rayon) {
         tested.push(rayon::core_tests(context, !options.smoke)?);
-    }
-    if wants_rayon && !options.smoke {
-        tested.push(rayon::own_tests(context)?);
+        if !options.smoke {
+            tested.push(rayon::own_tests(context)?);
+        }
     }
     if options.wants(Client::Bevy) {
         tested.push(bevy::own_tests(context)?);
@@ -114,39 +140,36 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> 
     for Tested { client, counts } in &tested {
         println!("{client:<14} {counts}");
     }
-    let mut is_well = tested.iter().all(|tested| is_well(tested.counts));
-    if options.smoke {
-        return Ok(is_well);
-    }
-    if let Some(program) = on_box2d {
-        println!();
-        let named = ["Box2D", "3.2"];
-        is_well &= scenes::measure(
-            context,
-            &program,
-            named,
-            (options.rounds, options.steps),
-            options.beside,
-        )?;
-    }
-    if let Some(built) = on_jolt {
-        println!();
-        let named = ["Jolt", "5.0"];
-        is_well &= scenes::measure(
-            context,
-            &built.scenes,
-            named,
-            (options.rounds, options.steps),
-            options.beside,
-        )?;
+    println!();
+    Ok(tested.iter().all(|tested| is_well(tested.counts)))
+}
+
+/// Measures all that is wanted on its own pool and on ours. Whether everything has ended the same on both.
+fn measure(context: &Context, options: &Options, programs: &Programs) -> Result<bool, String> {
+    let Options {
+        rounds,
+        steps,
+        beside,
+        ..
+    } = *options;
+    let mut same = true;
+    let jolt = programs.jolt.as_ref().map(|built| &built.scenes);
+    for (named, scenes) in [
+        (["Box2D", "3.2"], programs.box2d.as_ref()),
+        (["Jolt", "5.0"], jolt),
+    ] {
+        if let Some(scenes) = scenes {
+            same &= scenes::measure(context, scenes, named, (rounds, steps), beside)?;
+            println!();
+        }
     }
     for (client, demo) in [(Client::Rayon, &demo::RAYON), (Client::Bevy, &demo::BEVY)] {
         if options.wants(client) {
+            same &= demo.measure(context, steps, rounds, beside)?;
             println!();
-            is_well &= demo.measure(context, options.steps, options.rounds, options.beside)?;
         }
     }
-    Ok(is_well)
+    Ok(same)
 }
 
 /// The packages in `clients`, each a workspace of its own.

@@ -259,7 +259,7 @@ impl<P: Platform> PlainAdapt<P> {
     }
 
     /// The reasons for the number of workers.
-    pub(crate) fn explain(&self) -> Vec<String> {
+    pub(crate) fn explain(&self, _now: Nanos) -> Vec<String> {
         let sentences =
             |wanted: &mut Wanted| reasons(wanted.workers, self.width, wanted.refused.as_ref());
         self.wanted.with(sentences)

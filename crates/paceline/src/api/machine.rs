@@ -113,8 +113,8 @@ impl<P: Platform> JobSystem<P> {
     }
 
     /// The reasons for the number of workers and for their places, a sentence each, by what the last look at
-    /// the machine found; and whether a scheduler hears hints, if they were asked for. Takes a lock and
-    /// allocates.
+    /// the machine found; whether [groups are not worth sharing](JobSystem::groups_are_worth_sharing) at this
+    /// moment; and whether a scheduler hears hints, if they were asked for. Takes a lock and allocates.
     ///
     /// ```
     /// let js = paceline::JobSystem::new();
@@ -124,8 +124,9 @@ impl<P: Platform> JobSystem<P> {
         if self.shared().is_forked() {
             vec!["No workers: they stayed in the process that this one is a fork of.".to_owned()]
         } else {
-            let mut sentences = self.shared().adapt.explain();
-            sentences.extend(self.shared().hints.explain());
+            let shared = self.shared();
+            let mut sentences = shared.adapt.explain(shared.platform.now());
+            sentences.extend(shared.hints.explain());
             sentences
         }
     }

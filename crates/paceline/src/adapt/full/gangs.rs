@@ -94,6 +94,19 @@ impl<P: Platform> Gangs<P> {
         is_over
     }
 
+    /// A sentence for people, if groups are not worth sharing.
+    pub(super) fn explain(&self, now: Nanos) -> Option<String> {
+        let until = Nanos(self.0.alone_until.load(Ordering::Relaxed));
+        (until > now).then(|| {
+            format!(
+                "Workers were without a CPU for more than half of the time in jobs of groups, because of \
+                 other programs: for {} ms more such jobs are not worth sharing, and a program that asks \
+                 runs them at once.",
+                (until - now).0.div_ceil(1_000_000)
+            )
+        })
+    }
+
     /// Another thread has the thread slot now.
     pub(super) fn forget_usage<C: Caller<P>>(&self, caller: &C) {
         caller.local(|local: &mut AdaptLocal| local.gang = GangSample::default());
@@ -193,6 +206,9 @@ mod tests {
         gangs.judge(ms(8), 0, Nanos::from_millis(now));
         gangs.judge(ms(8), 0, Nanos::from_millis(now));
         gangs.judge(ms(3), ms(5), Nanos::from_millis(now));
+        let said = gangs.explain(Nanos::from_millis(now + 500));
+        assert!(said.is_some_and(|said| said.contains("for 1500 ms more")));
+        assert_eq!(gangs.explain(Nanos::from_millis(now + 2000)), None);
         assert!(!shared_at(now + 1999) && shared_at(now + 2000));
     }
 }

@@ -360,9 +360,11 @@ impl<P: Platform> Adapt<P> {
         self.noticed.report()
     }
 
-    /// The reasons for the number of workers and for their places.
-    pub(crate) fn explain(&self) -> Vec<String> {
-        self.live.explain()
+    /// The reasons for the number of workers and for their places, and whether they are left out of groups.
+    pub(crate) fn explain(&self, now: Nanos) -> Vec<String> {
+        let mut sentences = self.live.explain();
+        sentences.extend(self.gangs.explain(now));
+        sentences
     }
 
     /// The limits that the last refresh found.
