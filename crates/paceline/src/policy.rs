@@ -302,29 +302,12 @@ impl Width {
 }
 
 /// How long threads of one job system spin before they park.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct SpinPolicy {
     pub(crate) policy: WaitPolicy,
-    /// Threads of the program run no jobs while they wait. They sleep, and need a CPU when they wake up: a
-    /// thread that spins calls this between two looks.
-    pub(crate) make_way: Option<fn()>,
 }
 
 impl SpinPolicy {
-    /// The same with this policy, if it is given.
-    pub(crate) fn with(self, policy: Option<WaitPolicy>) -> SpinPolicy {
-        SpinPolicy {
-            policy: policy.unwrap_or(self.policy),
-            ..self
-        }
-    }
-
-    /// How many threads there are with so many workers: a thread of the program that waits is one more, if
-    /// it runs jobs.
-    pub(crate) fn threads_with(&self, workers: usize) -> usize {
-        workers + usize::from(self.make_way.is_none())
-    }
-
     /// The time to spin, given the measured cost of a wake-up, the number of our threads that want a CPU, and
     /// the number that can have one. [`Nanos::MAX`]: never park.
     pub(crate) fn spin_time(&self, wake_cost: Nanos, threads: usize, width: Width) -> Nanos {
@@ -441,7 +424,6 @@ mod tests {
     fn adaptive_does_not_spin_with_more_threads_than_cpus() {
         let spin = SpinPolicy {
             policy: WaitPolicy::Adaptive,
-            make_way: None,
         };
         let two = Width {
             threads: 2,
@@ -458,11 +440,5 @@ mod tests {
             spin.spin_time(Nanos::from_secs(1), 2, two),
             Tuning::SPIN_MAX
         );
-        assert_eq!(spin.threads_with(2), 3);
-        let callers_sleep = SpinPolicy {
-            make_way: Some(|| {}),
-            ..spin
-        };
-        assert_eq!(callers_sleep.threads_with(2), 2);
     }
 }

@@ -172,7 +172,6 @@ fn parts<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) -> 
         max_jobs: jobs,
         spin: SpinPolicy {
             policy: WaitPolicy::Passive,
-            make_way: None,
         },
         wait_rule: WaitRule::default(),
         adapt: Adapt::still(two_cpus(workers)),

@@ -291,7 +291,7 @@ impl<P: Platform> Context<'_, P> {
                 if deadline <= shared.platform.now() {
                     break None;
                 }
-                shared.spin(epoch, deadline);
+                self.spin(epoch, deadline);
                 spun = true;
                 epoch = shared.idle.epoch();
             };

@@ -12,7 +12,9 @@ impl<P: Platform> Builder<P> {
     /// Here there are workers for all CPUs, and a caller needs one of these as soon as it wakes up. Workers
     /// without work spin as if there were no callers, and call `make_way` between two looks, about twice in
     /// a microsecond: it offers the CPU to other threads. The job system has no such call of its own, since
-    /// what it does depends on the kernel.
+    /// what it does depends on the kernel. `make_way` must not wait for jobs: other threads leave new work to
+    /// the thread that calls it. A panic of it is counted ([`Stats::hook_panics`](crate::Stats::hook_panics))
+    /// and has no other consequence.
     ///
     /// ```
     /// use std::sync::mpsc::channel;
@@ -22,8 +24,8 @@ impl<P: Platform> Builder<P> {
     /// js.schedule(move |_| send.send(42).unwrap());
     /// assert_eq!(receive.recv(), Ok(42));
     /// ```
-    pub fn callers_sleep(mut self, make_way: fn()) -> Self {
-        self.spin.make_way = Some(make_way);
+    pub fn callers_sleep(mut self, make_way: impl Fn() + Send + Sync + 'static) -> Self {
+        self.hooks.set_make_way(make_way);
         self
     }
 }

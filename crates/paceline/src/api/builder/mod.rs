@@ -73,7 +73,7 @@ pub struct Builder<P: Platform = Os> {
     stack_bytes: Option<usize>,
     slice: Option<Nanos>,
     help: Vec<SchedParams>,
-    spin: SpinPolicy,
+    wait_policy: WaitPolicy,
     wait_rule: WaitRule,
     spawner: Option<Spawner<P>>,
     steering: bool,
@@ -162,7 +162,7 @@ impl<P: Platform> Builder<P> {
             stack_bytes: None,
             slice: Some(Tuning::SLICE),
             help: Vec::new(),
-            spin: SpinPolicy::default(),
+            wait_policy: WaitPolicy::default(),
             wait_rule: WaitRule::default(),
             spawner: None,
             steering: true,
@@ -322,7 +322,7 @@ impl<P: Platform> Builder<P> {
     /// # let _ = js;
     /// ```
     pub fn wait_policy(mut self, policy: WaitPolicy) -> Self {
-        self.spin.policy = policy;
+        self.wait_policy = policy;
         self
     }
 
@@ -400,7 +400,7 @@ impl<P: Platform> Builder<P> {
             asks_environment: self.asks_environment,
         };
         let adapt = Adapt::new(&self.platform, settings)?;
-        let spin = self.spin.with(environment::wait_policy()?);
+        let policy = environment::wait_policy()?.unwrap_or(self.wait_policy);
         let threads = WORKERS_MAX + self.max_spares + self.max_threads + VISITORS_MAX;
         let (mut hints, mut hooks) = (self.hints.open(self.asks_environment, threads), self.hooks);
         if hints.is_on() && !hooks.has_job_hook() {
@@ -415,7 +415,7 @@ impl<P: Platform> Builder<P> {
             queue: self.queue_capacity,
             workers_max: WORKERS_MAX,
             max_jobs: self.max_jobs,
-            spin,
+            spin: SpinPolicy { policy },
             wait_rule: self.wait_rule,
             slow_takes_loops: adapt.slow_takes_loops(),
             adapt,

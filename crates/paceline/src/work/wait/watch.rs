@@ -102,7 +102,7 @@ impl<P: Platform> Waiter<'_, '_, P> {
             };
             let quiet_until = Some(patience.quiet_until).filter(|&until| now < until);
             if let Some(until) = quiet_until.or_else(|| vigil.spins_until(cx, now)) {
-                shared.spin(epoch, until.min(deadline).min(look_at));
+                cx.spin(epoch, until.min(deadline).min(look_at));
                 spun = true;
                 continue;
             }
@@ -241,7 +241,7 @@ impl<P: Platform> Waiter<'_, '_, P> {
             let until = until.min(self.post(resting));
             let said = self.tell_rest();
             if shared.platform.now() < spin_until {
-                shared.spin(epoch, spin_until.min(until));
+                cx.spin(epoch, spin_until.min(until));
                 rest = RestOutcome::Spun;
             } else {
                 vigil.sleeps(cx);
