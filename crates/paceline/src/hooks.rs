@@ -39,6 +39,7 @@ pub(crate) struct Hooks {
     stuck: Hook<dyn Fn(&Stuck) + Send + Sync>,
     job: Hook<OnJob>,
     report: Hook<dyn Fn(&Report) + Send + Sync>,
+    #[cfg(feature = "pools")]
     make_way: Hook<dyn Fn() + Send + Sync>,
 }
 
@@ -67,11 +68,6 @@ impl Hooks {
         self.report = Some(UserValue::new(Arc::new(hook)));
     }
 
-    #[cfg(feature = "pools")]
-    pub(crate) fn set_make_way(&mut self, hook: impl Fn() + Send + Sync + 'static) {
-        self.make_way = Some(UserValue::new(Arc::new(hook)));
-    }
-
     pub(crate) fn set_job(
         &mut self,
         hook: impl Fn(JobMoment, &Label, Option<u64>) + Send + Sync + 'static,
@@ -83,18 +79,6 @@ impl Hooks {
     #[inline]
     pub(crate) fn has_job_hook(&self) -> bool {
         self.job.is_some()
-    }
-
-    /// Whether threads that spin make way for callers, which sleep.
-    #[inline]
-    pub(crate) fn has_make_way_hook(&self) -> bool {
-        cfg!(feature = "pools") && self.make_way.is_some()
-    }
-
-    /// Makes way for them.
-    pub(crate) fn make_way(&self) -> Option<Result<(), Payload>> {
-        let hook = self.make_way.as_ref()?;
-        Some(hook.call(|hook| hook()))
     }
 
     /// Tells the program that a body begins or has ended. `frame`: the number of the last frame that began.
@@ -146,6 +130,40 @@ impl Hooks {
     pub(crate) fn stuck(&self, stuck: &Stuck) -> Option<Result<(), Payload>> {
         let hook = self.stuck.as_ref()?;
         Some(hook.call(|hook| hook(stuck)))
+    }
+}
+
+/// Of pools whose callers sleep.
+#[cfg(feature = "pools")]
+impl Hooks {
+    pub(crate) fn set_make_way(&mut self, hook: impl Fn() + Send + Sync + 'static) {
+        self.make_way = Some(UserValue::new(Arc::new(hook)));
+    }
+
+    /// Whether threads that spin make way for callers.
+    #[inline]
+    pub(crate) fn has_make_way_hook(&self) -> bool {
+        self.make_way.is_some()
+    }
+
+    /// Makes way for them.
+    pub(crate) fn make_way(&self) -> Option<Result<(), Payload>> {
+        let hook = self.make_way.as_ref()?;
+        Some(hook.call(|hook| hook()))
+    }
+}
+
+/// Without feature `pools` callers take part.
+#[cfg(not(feature = "pools"))]
+impl Hooks {
+    #[inline]
+    pub(crate) fn has_make_way_hook(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    pub(crate) fn make_way(&self) -> Option<Result<(), Payload>> {
+        None
     }
 }
 
