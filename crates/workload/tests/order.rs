@@ -30,8 +30,13 @@ const LEARNING: usize = 8;
 
 /// The median time of a frame.
 fn frame(graph: &JobGraph, workers: usize, order: Order) -> u64 {
+    frame_of(1, graph, workers, order)
+}
+
+/// The same, on the machine of this seed.
+fn frame_of(machine_seed: u64, graph: &JobGraph, workers: usize, order: Order) -> u64 {
     let machine = Machine::named("ryzen-3950x").expect("it is in the library");
-    let config = SimConfig::on(Arc::new(machine.clone()), "eevdf-6.6", 1);
+    let config = SimConfig::on(Arc::new(machine.clone()), "eevdf-6.6", machine_seed);
     let times = RefCell::new(Vec::new());
     let report = Sim::run(config, |sim| {
         let builder = Builder::with_platform(sim.clone()).workers(workers);
@@ -79,22 +84,68 @@ fn what_holds_up_the_rest_is_begun_first() {
     }
 }
 
+/// A chain is begun first even if its jobs are short: the made graph with jobs of 2 µs in the mean takes at
+/// most 0.8 of its time.
+#[test]
+fn chains_of_short_jobs_are_begun_first() {
+    let graph = named("late-chain").expect("it is in the library");
+    let mean = graph.measure().work.0 / graph.jobs().len() as u64;
+    let mut jobs = graph.jobs().to_vec();
+    for job in &mut jobs {
+        job.cost = Nanos(job.cost.0 * 2_000 / mean);
+    }
+    let syncs = graph.syncs().to_vec();
+    let graph = JobGraph::new(graph.about().clone(), jobs, syncs).expect("only times changed");
+    for workers in [2, 5, 7, 15] {
+        let price = price_of_order(&graph, workers);
+        println!("chains of 2 µs, {workers} workers: {price:.3}");
+        assert!(price <= 0.8, "{workers} workers: {price:.3}");
+    }
+}
+
 /// The frame of source 001 has no long chain, half of its jobs are loops, and many are short. The order is no
 /// gain there, and is to be no loss: at most 3 %.
 #[test]
 fn where_order_does_not_matter_it_costs_little() {
-    for piece in [500, 5_000].map(Nanos) {
-        let generator = Generator {
-            piece,
-            ..Generator::default()
-        };
-        let graph = generator.generate().expect("the parameters are in range");
-        for workers in [1, 3, 7, 15, 31] {
-            let [stealing, queue, critical] = orders(&graph, workers);
-            let text =
-                format!("{piece}, {workers} workers: {stealing:.3} {queue:.3} {critical:.3}");
-            println!("{text}");
-            assert!(critical <= 1.03 * stealing, "{text}");
-        }
+    for workers in [1, 3, 7, 15, 31] {
+        let price = price_of_order(&frame_of_source(1, Nanos(5_000)), workers);
+        println!("5 µs, {workers} workers: {price:.3}");
+        assert!(price <= 1.03, "{workers} workers: {price:.3}");
     }
+}
+
+/// The same where jobs are as short as the shortest of the source: at most 3 % in the mean of four such
+/// frames, and 5 % in each.
+#[test]
+fn where_jobs_are_short_order_costs_little() {
+    for workers in [1, 3, 7, 15, 31] {
+        let prices =
+            [1, 2, 3, 4].map(|seed| price_of_order(&frame_of_source(seed, Nanos(500)), workers));
+        let mean = prices.iter().sum::<f64>() / prices.len() as f64;
+        let worst = prices.into_iter().fold(0.0, f64::max);
+        println!("500 ns, {workers} workers: {prices:.3?}");
+        assert!(mean <= 1.03 && worst <= 1.05, "{workers}: {prices:.3?}");
+    }
+}
+
+/// A frame as that of source 001.
+fn frame_of_source(seed: u64, piece: Nanos) -> JobGraph {
+    let generator = Generator {
+        seed,
+        piece,
+        ..Generator::default()
+    };
+    generator.generate().expect("the parameters are in range")
+}
+
+/// The time of a frame in the order of the longest ways ahead, as a multiple of its time in that of
+/// work-stealing. It is the mean on two machines: on one of them a frame takes 2 % more or less as soon as a
+/// thread looks at a word a moment earlier.
+fn price_of_order(graph: &JobGraph, workers: usize) -> f64 {
+    let prices = [1, 2].map(|machine_seed| {
+        let [critical, stealing] = [Order::Critical, Order::Stealing]
+            .map(|order| frame_of(machine_seed, graph, workers, order) as f64);
+        critical / stealing
+    });
+    prices.iter().sum::<f64>() / prices.len() as f64
 }
