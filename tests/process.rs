@@ -123,6 +123,7 @@ impl Seen {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn the_child_of_a_fork_gets_errors() {
     let said = child("process::forks", &[]);
@@ -134,6 +135,7 @@ fn the_child_of_a_fork_gets_errors() {
     );
 }
 
+#[cfg(unix)]
 #[test]
 #[ignore = "run by the test above in a process of its own"]
 fn forks() {
@@ -177,6 +179,7 @@ fn forks() {
 
 /// The number of the first check that fails, or 0. Nothing is printed or asserted: some other thread
 /// may have held any lock when this process was forked off.
+#[cfg(unix)]
 fn in_the_forks_child(
     js: JobSystem,
     finished: paceline::JobId,

@@ -31,7 +31,8 @@
 //! | system | workers | what the job system knows there |
 //! |---|---|---|
 //! | Linux, Android, of 64 bits and of 32 | threads | classes of CPUs, masks, quotas, other programs' load |
-//! | Windows, macOS | threads | the number of CPUs |
+//! | Windows | threads | classes of CPUs, masks, jobs' rates, threads' CPU time; no other programs' load |
+//! | macOS | threads | classes of CPUs, how many are active, threads' CPU time; there are no masks |
 //! | `wasm32-wasip1-threads` | threads | nothing: one worker, or as many as are asked for |
 //! | `wasm32-wasip1` | none | nothing |
 //! | `wasm32-unknown-unknown` | none | nothing, nor the time: a counter, or a clock that it is given |

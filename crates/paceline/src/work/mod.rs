@@ -39,7 +39,7 @@ mod workers;
 
 pub(crate) use bodies::{Given, Once, Typed, TypedAlone};
 pub use context::Context;
-#[cfg(all(test, not(any(miri, paceline_tsan))))]
+#[cfg(all(test, paceline_models, feature = "adapt", not(miri)))] // For the models.
 pub(crate) use ending::EndOfSystem;
 pub(crate) use future::{FutureBody, Polled};
 pub(crate) use lanes::ShareSetting;

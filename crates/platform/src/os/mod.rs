@@ -45,13 +45,36 @@ mod alone;
 ))]
 #[path = "facts_linux.rs"]
 mod facts;
+#[cfg(all(feature = "machine", windows, not(miri)))]
+#[path = "facts_windows.rs"]
+mod facts;
+#[cfg(all(feature = "machine", target_os = "macos", not(miri)))]
+#[path = "facts_macos.rs"]
+mod facts;
 #[cfg(not(all(
     feature = "machine",
     any(target_os = "linux", target_os = "android"),
     not(miri)
 )))]
-#[path = "facts_std.rs"]
-mod facts;
+#[cfg_attr(
+    any(windows, target_os = "macos"),
+    allow(
+        dead_code,
+        reason = "these take from it what they do not say themselves"
+    )
+)]
+mod facts_std;
+#[cfg(not(all(
+    feature = "machine",
+    any(
+        target_os = "linux",
+        target_os = "android",
+        windows,
+        target_os = "macos"
+    ),
+    not(miri)
+)))]
+use facts_std as facts;
 
 #[cfg(all(
     feature = "machine",
@@ -60,9 +83,20 @@ mod facts;
 ))]
 #[path = "sched_params_linux.rs"]
 mod sched_params;
+#[cfg(all(feature = "machine", windows, not(miri)))]
+#[path = "sched_params_windows.rs"]
+mod sched_params;
+#[cfg(all(feature = "machine", target_os = "macos", not(miri)))]
+#[path = "sched_params_macos.rs"]
+mod sched_params;
 #[cfg(not(all(
     feature = "machine",
-    any(target_os = "linux", target_os = "android"),
+    any(
+        target_os = "linux",
+        target_os = "android",
+        windows,
+        target_os = "macos"
+    ),
     not(miri)
 )))]
 #[path = "sched_params_none.rs"]

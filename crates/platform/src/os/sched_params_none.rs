@@ -8,7 +8,7 @@ pub(super) fn set(_thread: u64, how: &SchedParams) -> Result<SchedParams, SchedP
     Err(SchedParamsError::new(
         how,
         RefusalKind::Unsupported,
-        "Paceline asks for help on Linux only",
+        "Paceline asks for help on Linux, Windows and macOS only",
     ))
 }
 

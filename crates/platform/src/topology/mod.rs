@@ -78,6 +78,10 @@ pub enum Witness {
     BaseFrequency,
     /// The highest frequency, and which core it is.
     Frequency,
+    /// The efficiency classes that Windows gives CPUs.
+    EfficiencyClass,
+    /// The performance levels that macOS has.
+    PerfLevel,
 }
 
 impl fmt::Display for Witness {
@@ -90,6 +94,8 @@ impl fmt::Display for Witness {
             Witness::HighestPerf => "acpi_cppc/highest_perf",
             Witness::BaseFrequency => "base_frequency",
             Witness::Frequency => "highest frequency and kind of core",
+            Witness::EfficiencyClass => "efficiency class",
+            Witness::PerfLevel => "performance levels",
         })
     }
 }

@@ -1,4 +1,5 @@
-//! Finding out what a machine is, from its files: Linux's, of this machine or of another.
+//! Finding out what a machine is, from its files: Linux's, of this machine or of another. (`windows.rs` and
+//! `macos.rs` do it from what those systems answer about the machine at hand.)
 //!
 //! [`detect`] reads everything once, [`limits()`] only what can change while a program runs (some ten files).
 //! Sources, and which of two is believed: `speeds.rs` and `classes.rs` for how fast CPUs are, `sharing.rs`
@@ -16,10 +17,16 @@ mod cgroup;
 mod classes;
 mod cpuinfo;
 mod limits;
+#[cfg(any(test, target_os = "macos"))]
+pub(crate) mod macos;
 mod reader;
 mod sharing;
 mod source;
 mod speeds;
+#[cfg(any(test, windows, target_os = "macos"))]
+mod told;
+#[cfg(any(test, windows))]
+pub(crate) mod windows;
 
 pub use source::{FILE_MAX, Folder, Source, Tree};
 
