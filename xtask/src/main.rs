@@ -40,6 +40,7 @@ mod tools;
 mod vm;
 mod wasm;
 mod wheel;
+mod wine;
 
 use std::process::ExitCode;
 

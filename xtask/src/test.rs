@@ -193,10 +193,14 @@ fn take(
         }
         Step::Run { line, env } => (context.fill_in(line)?, env),
     };
+    let filled = |&(name, value): &(&'static str, &str)| Ok((name, context.fill_in(value)?));
+    let env: Vec<_> = env.iter().map(filled).collect::<Result<_, String>>()?;
     let mut words = line.split_whitespace();
     let mut command = context.command(words.next().unwrap_or_default());
-    command.args(words).envs(env.iter().copied());
-    let shown = shown(&line, env);
+    command
+        .args(words)
+        .envs(env.iter().map(|(name, value)| (name, value)));
+    let shown = shown(&line, &env);
     if verbose {
         println!("$ {shown}");
     }
@@ -223,10 +227,10 @@ fn take(
 }
 
 /// A command as a person would type it.
-fn shown(line: &str, env: &[(&str, &str)]) -> String {
+fn shown(line: &str, env: &[(&str, impl AsRef<str>)]) -> String {
     let settings: String = env
         .iter()
-        .map(|(name, value)| format!("{name}=\"{value}\" "))
+        .map(|(name, value)| format!("{name}=\"{}\" ", value.as_ref()))
         .collect();
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     format!("{settings}{line}")

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::context::{Context, host};
 use crate::process::{self, Manner};
 use crate::stages::Stage;
-use crate::vm;
+use crate::{vm, wine};
 
 /// One thing that a stage may need.
 pub(crate) struct Tool {
@@ -212,6 +212,27 @@ pub(crate) const TOOLS: &[Tool] = &[
         part_of: None,
         probe: Probe::Targets(WASM_TARGETS),
         install: Install::Run("rustup target add wasm32-unknown-unknown wasm32-wasip1"),
+    },
+    Tool {
+        name: wine::WINE,
+        need: Need::Optional,
+        part_of: None,
+        probe: Probe::Runs("wine --version"),
+        install: Install::Debian("wine wine64"),
+    },
+    Tool {
+        name: wine::COMPILER,
+        need: Need::Optional,
+        part_of: None,
+        probe: Probe::Runs("x86_64-w64-mingw32-gcc --version"),
+        install: Install::Debian("gcc-mingw-w64-x86-64"),
+    },
+    Tool {
+        name: wine::STD,
+        need: Need::Optional,
+        part_of: None,
+        probe: Probe::Targets(&[wine::TARGET]),
+        install: Install::Run("rustup target add x86_64-pc-windows-gnu"),
     },
     Tool {
         name: MULTILIB,

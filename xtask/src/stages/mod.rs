@@ -5,7 +5,9 @@
 pub(crate) mod commands;
 
 use crate::context::Context;
-use crate::{clients, dist, examples, hello, oracle, package, peers, tidy, tools, vm, wasm, wheel};
+use crate::{
+    clients, dist, examples, hello, oracle, package, peers, tidy, tools, vm, wasm, wheel, wine,
+};
 use commands::{
     CAMPAIGN, CAMPAIGN_GRAPHS, CAMPAIGN_LEFT, DOC_FLAGS, LEAN, MIRI, MIRI_FLAGS, MIRI_SEEDS,
     NARROW, OLDEST, OLDEST_NARROW, SCX, SEEDS_FEW, SEEDS_MANY, TSAN_ENV, TSAN_INTEGRATION,
@@ -197,6 +199,22 @@ pub(crate) const STAGES: &[Stage] = &[
             "build and run tests/anywhere (see wasm.rs)",
             wasm::stage,
         )],
+    },
+    Stage {
+        name: "windows",
+        purpose: "the library's tests as a program of Windows, by Wine: its CPU sets, masks, priorities",
+        switch: Switch::WithAll,
+        needs: wine::NEEDS,
+        counts_tests: true,
+        silence_minutes: 5,
+        beside: false,
+        steps: &[
+            call("prepare Wine (see wine.rs)", wine::prepare),
+            Step::Run {
+                line: wine::TESTS,
+                env: wine::ENV,
+            },
+        ],
     },
     Stage {
         name: "narrow",
