@@ -228,6 +228,13 @@ pub(crate) const TOOLS: &[Tool] = &[
         install: Install::Debian("gcc-mingw-w64-x86-64"),
     },
     Tool {
+        name: wine::CPP,
+        need: Need::Optional,
+        part_of: None,
+        probe: Probe::Runs("x86_64-w64-mingw32-g++-posix --version"),
+        install: Install::Debian("g++-mingw-w64-x86-64"),
+    },
+    Tool {
         name: wine::STD,
         need: Need::Optional,
         part_of: None,

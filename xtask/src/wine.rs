@@ -5,18 +5,20 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use crate::context::Context;
 use crate::process;
 
-/// What the stage needs.
-pub(crate) const NEEDS: &[&str] = &[WINE, STD, COMPILER];
-
 /// Names of rows of `tools.rs`.
 pub(crate) const WINE: &str = "wine";
 pub(crate) const STD: &str = "std for Windows";
 pub(crate) const COMPILER: &str = "mingw";
+pub(crate) const CPP: &str = "mingw for C++";
+
+/// mingw's C compiler.
+pub(crate) const GCC: &str = "x86_64-w64-mingw32-gcc";
 
 pub(crate) const TARGET: &str = "x86_64-pc-windows-gnu";
 
@@ -44,6 +46,14 @@ __declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE data, SIZE_T length) {
 }
 ";
 
+/// A program of Windows, run by Wine.
+pub(crate) fn command(context: &Context, program: &Path) -> Command {
+    let mut command = context.command("wine");
+    command.arg(program).env("WINEDEBUG", "-all");
+    command.env("WINEPREFIX", context.target.join("windows/prefix"));
+    command
+}
+
 /// Has Wine make its Windows, and puts into it what it lacks.
 pub(crate) fn prepare(context: &Context) -> Result<String, String> {
     let prefix = context.target.join("windows/prefix");
@@ -51,10 +61,9 @@ pub(crate) fn prepare(context: &Context) -> Result<String, String> {
     if !libraries.join("kernel32.dll").exists() {
         let failed = |error| format!("{}: {error}", prefix.display());
         fs::create_dir_all(&prefix).map_err(failed)?;
-        let mut command = context.command("wine");
-        command.args(["wineboot", "--init"]);
-        command.env("WINEPREFIX", &prefix).env("WINEDEBUG", "-all");
-        process::done(command, SILENCE, "wine")?;
+        let mut boot = command(context, Path::new("wineboot"));
+        boot.arg("--init");
+        process::done(boot, SILENCE, "wine")?;
     }
     if !libraries.join(RANDOM).with_extension("dll").exists() {
         compile(context, &prefix, &libraries)?;
@@ -66,7 +75,7 @@ fn compile(context: &Context, prefix: &Path, libraries: &Path) -> Result<(), Str
     let source = prefix.join(RANDOM).with_extension("c");
     let failed = |error| format!("{}: {error}", source.display());
     fs::write(&source, RANDOM_SOURCE).map_err(failed)?;
-    let mut command = context.command("x86_64-w64-mingw32-gcc");
+    let mut command = context.command(GCC);
     command.args(["-shared", "-o"]);
     command.arg(libraries.join(RANDOM).with_extension("dll"));
     command.arg(&source).arg("-ladvapi32");

@@ -5,6 +5,7 @@
 
 mod own_symbols;
 mod texts;
+pub(crate) mod windows;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,10 +45,11 @@ The archive is target/dist/paceline-VERSION-TARGET.tar.gz. It can be unpacked an
 With CMake: find_package(paceline CONFIG), target paceline::paceline or paceline::static, and
 -DCMAKE_PREFIX_PATH=FOLDER.")]
 pub(crate) struct Options {
-    /// The target to build for, a Linux one; the compiler's own, if none is named
+    /// The target to build for: a Linux one, or x86_64-pc-windows-gnu; the compiler's own, if none is named
     #[arg(long, value_name = "TRIPLE")]
     target: Option<String>,
-    /// Build programs in C and C++ from the archive, and run them (for the compiler's own target)
+    /// Build programs in C and C++ from the archive, and run them (for the compiler's own target, and by Wine
+    /// for Windows)
     #[arg(long)]
     check: bool,
 }
@@ -59,12 +61,16 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> 
         asked_for: options.target.clone(),
     };
     if options.check {
-        if let Some(target) = &options.target {
-            return Err(format!(
-                "dist: --check runs programs here, and not for {target}: leave out one of the two"
-            ));
-        }
-        tools::demand(NEEDS).map_err(|what| format!("dist: {what}"))?;
+        let needs = match &options.target {
+            None => NEEDS,
+            Some(target) if target == windows::TARGET => windows::NEEDS,
+            Some(target) => {
+                return Err(format!(
+                    "dist: --check runs programs here, and not for {target}: leave out one of the two"
+                ));
+            }
+        };
+        tools::demand(needs).map_err(|what| format!("dist: {what}"))?;
     }
     let archive = Archive::make(context, &built).map_err(|text| format!("dist: {text}"))?;
     println!("dist: {}", context.shown(&archive.file));
@@ -119,8 +125,30 @@ impl Built {
     }
 }
 
+/// The systems that archives are made for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum System {
+    Linux,
+    Windows,
+}
+
+impl System {
+    fn of(target: &str) -> Result<System, String> {
+        match target {
+            windows::TARGET => Ok(System::Windows),
+            _ if target.contains("-linux-") => Ok(System::Linux),
+            _ => Err(format!(
+                "{target} is neither a Linux target nor {}; for others build crate {PACKAGE} itself \
+                 (cargo build --release -p {PACKAGE} --target {target})",
+                windows::TARGET
+            )),
+        }
+    }
+}
+
 /// An archive that was made.
 struct Archive {
+    system: System,
     file: PathBuf,
     /// Its name without endings, which is the name of the folder in it.
     name: String,
@@ -134,12 +162,7 @@ impl Archive {
             Some(target) => target.clone(),
             None => host()?,
         };
-        if !target.contains("-linux-") {
-            return Err(format!(
-                "{target} is not a Linux target; for others build crate {PACKAGE} itself \
-                 (cargo build --release -p {PACKAGE} --target {target})"
-            ));
-        }
+        let system = System::of(&target)?;
         let version = version(context)?;
         let name = format!("paceline-{version}-{target}");
         let above = context.target.join("dist");
@@ -147,13 +170,21 @@ impl Archive {
         if folder.exists() {
             fs::remove_dir_all(&folder).map_err(|error| at(&folder, error))?;
         }
-        libraries(context, built, &version, &folder.join("lib"))?;
-        texts::write_all(context, &version, &folder)?;
+        match system {
+            System::Linux => libraries(context, built, &version, &folder.join("lib"))?,
+            System::Windows => windows::libraries(context, built, &folder)?,
+        }
+        texts::write_all(context, system, &version, &folder)?;
         let file = above.join(format!("{name}.tar.gz"));
         let mut pack = context.command("tar");
         pack.arg("-C").arg(&above).arg("-czf").arg(&file).arg(&name);
         process::done(pack, RUN_SILENCE, "tar")?;
-        Ok(Archive { file, name, folder })
+        Ok(Archive {
+            system,
+            file,
+            name,
+            folder,
+        })
     }
 
     /// Unpacks it elsewhere, and builds and runs programs there that know the archive alone.
@@ -167,17 +198,25 @@ impl Archive {
         unpack.arg("-C").arg(&place).arg("-xzf").arg(&self.file);
         process::done(unpack, RUN_SILENCE, "tar")?;
         let there = place.join(&self.name);
+        match self.system {
+            System::Linux => self.check_here(context, &place, &there),
+            System::Windows => windows::check(context, self, &place, &there),
+        }
+    }
+
+    /// The check of an archive for this machine.
+    fn check_here(&self, context: &Context, place: &Path, there: &Path) -> Result<String, String> {
         let binutils = Binutils::of(context, None)?;
         own_symbols::check(&binutils.defined(&there.join("lib").join(STATIC_LIBRARY))?)?;
         let example = there.join("share/paceline/examples/first.c");
         let expected = text_of(&example.with_extension("c.out"))?;
         for (linked, more) in [("shared", &[][..]), ("static", &["--static"])] {
             let program = place.join(linked);
-            compile(context, &there, &example, more, &program)?;
-            prints(context, &program, &there, &expected)?;
+            compile(context, there, &example, more, &program)?;
+            prints(loading(context, &program, there), linked, there, &expected)?;
         }
-        with_cmake(context, &place, &there)?;
-        as_the_readme_says(context, &there)?;
+        with_cmake(context, place, there)?;
+        as_the_readme_says(context, System::Linux, there)?;
         let size = fs::metadata(&self.file).map_err(|error| at(&self.file, error))?;
         let kilobytes = size.len() / 1000;
         let folder = self.folder.join("lib/libpaceline.so");
@@ -285,14 +324,15 @@ fn with_cmake(context: &Context, place: &Path, there: &Path) -> Result<(), Strin
         let mut beside = example.into_os_string();
         beside.push(".out");
         let expected = text_of(Path::new(&beside))?;
-        prints(context, &built.join(program), there, &expected)?;
+        let run = loading(context, &built.join(program), there);
+        prints(run, program, there, &expected)?;
     }
     Ok(())
 }
 
 /// Does what the archive's README says, in the archive.
-fn as_the_readme_says(context: &Context, there: &Path) -> Result<(), String> {
-    let blocks = texts::commands_of_readme();
+fn as_the_readme_says(context: &Context, system: System, there: &Path) -> Result<(), String> {
+    let blocks = texts::commands_of_readme(system);
     if blocks.is_empty() {
         return Err("the archive's README has no commands".to_owned());
     }
@@ -304,10 +344,15 @@ fn as_the_readme_says(context: &Context, there: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs a program, with the archive's shared library where the system's loader looks.
-fn prints(context: &Context, program: &Path, there: &Path, expected: &str) -> Result<(), String> {
-    let mut run: Command = context.command(program);
+/// A program, with the archive's shared library where the system's loader looks.
+fn loading(context: &Context, program: &Path, there: &Path) -> Command {
+    let mut run = context.command(program);
     run.env("LD_LIBRARY_PATH", there.join("lib"));
+    run
+}
+
+/// Runs a program that was built from the archive `there`.
+fn prints(run: Command, program: &str, there: &Path, expected: &str) -> Result<(), String> {
     let printed = process::done(
         run,
         RUN_SILENCE,
@@ -316,13 +361,12 @@ fn prints(context: &Context, program: &Path, there: &Path, expected: &str) -> Re
     // CMake gives the compiler whole paths, which programs show as call sites.
     let sources = there.join("share/paceline/examples");
     let printed = printed.replace(&format!("{}/", sources.display()), "");
+    let printed = printed.replace("share/paceline/examples/", "");
+    let printed = printed.replace('\r', "");
     if printed.trim_end() == expected.trim_end() {
         return Ok(());
     }
-    Err(format!(
-        "{} printed\n{printed}\nand not\n{expected}",
-        context.shown(program)
-    ))
+    Err(format!("{program} printed\n{printed}\nand not\n{expected}"))
 }
 
 fn text_of(path: &Path) -> Result<String, String> {

@@ -12,9 +12,10 @@ use std::process::Command;
 use crate::context::{Context, host};
 use crate::dist::{BUILD_SILENCE, RUN_SILENCE, at};
 use crate::process;
+use crate::wine;
 
 /// What the names of all functions of the header begin with.
-const OURS: &str = "pl_";
+pub(super) const OURS: &str = "pl_";
 
 /// What the compiler adds for optimizing across crates, which a linker for C cannot.
 const FOR_THE_COMPILER: [&str; 2] = [".llvmbc", ".llvmcmd"];
@@ -36,6 +37,7 @@ impl<'a> Binutils<'a> {
         let processor = |triple: &str| triple.split('-').next().map(str::to_owned);
         let compiler = match std::env::var(&variable) {
             Ok(linker) => linker,
+            Err(_) if target == super::windows::TARGET => wine::GCC.to_owned(),
             Err(_) if processor(target) == processor(&host) => "cc".to_owned(),
             Err(_) => {
                 return Err(format!(
@@ -47,7 +49,7 @@ impl<'a> Binutils<'a> {
         Ok(Binutils { context, compiler })
     }
 
-    fn tool(&self, name: &str) -> Result<Command, String> {
+    pub(super) fn tool(&self, name: &str) -> Result<Command, String> {
         let mut ask = self.context.command(&self.compiler);
         ask.arg(format!("-print-prog-name={name}"));
         let path = process::done(ask, RUN_SILENCE, &self.compiler)?;

@@ -4,17 +4,25 @@ use std::fs;
 use std::path::Path;
 
 use crate::context::Context;
-use crate::dist::{CRATE, at};
+use crate::dist::{CRATE, System, at, windows};
 
 /// What a program that is linked statically needs of the system.
 const SYSTEM_LIBRARIES: &str = "-lpthread -ldl -lm";
 
 /// What people read first in an archive; VERSION stands for its version.
 const README: &str = include_str!("archive.md");
+const README_FOR_WINDOWS: &str = include_str!("archive-windows.md");
+
+fn readme(system: System) -> &'static str {
+    match system {
+        System::Linux => README,
+        System::Windows => README_FOR_WINDOWS,
+    }
+}
 
 /// The commands of the archive's README, block by block, for a shell in the archive's folder.
-pub(super) fn commands_of_readme() -> Vec<&'static str> {
-    let blocks = README.split("```sh\n").skip(1);
+pub(super) fn commands_of_readme(system: System) -> Vec<&'static str> {
+    let blocks = readme(system).split("```sh\n").skip(1);
     blocks
         .filter_map(|block| Some(block.split_once("```")?.0))
         .collect()
@@ -31,7 +39,12 @@ pub(super) fn compatible(version: &str) -> String {
 }
 
 /// Writes all that is text: headers, examples, guides, licences, what build systems ask for.
-pub(super) fn write_all(context: &Context, version: &str, folder: &Path) -> Result<(), String> {
+pub(super) fn write_all(
+    context: &Context,
+    system: System,
+    version: &str,
+    folder: &Path,
+) -> Result<(), String> {
     let from = context.root.join(CRATE);
     copy_all(
         &from.join("include"),
@@ -63,12 +76,13 @@ pub(super) fn write_all(context: &Context, version: &str, folder: &Path) -> Resu
         fs::create_dir_all(above).map_err(|error| at(above, error))?;
         fs::write(&path, text).map_err(|error| at(&path, error))
     };
-    write("README.md", README.replace("VERSION", version))?;
-    write("lib/pkgconfig/paceline.pc", pkg_config_file(version))?;
-    write(
-        "lib/cmake/paceline/paceline-config.cmake",
-        cmake_file(&compatible),
-    )?;
+    let (pkg_config, cmake) = match system {
+        System::Linux => (pkg_config_file(version), cmake_file(&compatible)),
+        System::Windows => (windows::pkg_config_file(version), windows::cmake_file()),
+    };
+    write("README.md", readme(system).replace("VERSION", version))?;
+    write("lib/pkgconfig/paceline.pc", pkg_config)?;
+    write("lib/cmake/paceline/paceline-config.cmake", cmake)?;
     write(
         "lib/cmake/paceline/paceline-config-version.cmake",
         cmake_version_file(version, &compatible),

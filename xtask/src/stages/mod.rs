@@ -202,9 +202,9 @@ pub(crate) const STAGES: &[Stage] = &[
     },
     Stage {
         name: "windows",
-        purpose: "the library's tests as a program of Windows, by Wine: its CPU sets, masks, priorities",
+        purpose: "the library's tests as a program of Windows, by Wine; an archive for C and C++ there",
         switch: Switch::WithAll,
-        needs: wine::NEEDS,
+        needs: dist::windows::NEEDS,
         counts_tests: true,
         silence_minutes: 5,
         beside: false,
@@ -214,6 +214,10 @@ pub(crate) const STAGES: &[Stage] = &[
                 line: wine::TESTS,
                 env: wine::ENV,
             },
+            call(
+                "cargo xtask dist --target x86_64-pc-windows-gnu --check",
+                dist::windows::stage,
+            ),
         ],
     },
     Stage {
