@@ -119,9 +119,24 @@ mod local;
 #[cfg(all(unix, not(miri)))]
 #[path = "stack_unix.rs"]
 mod stack;
-#[cfg(not(all(unix, not(miri))))]
-#[path = "stack_none.rs"]
+#[cfg(all(windows, not(miri)))]
+#[path = "stack_windows.rs"]
 mod stack;
+#[cfg(not(all(unix, not(miri))))]
+#[cfg_attr(
+    all(windows, not(miri)),
+    allow(dead_code, reason = "Windows knows the end of a stack")
+)]
+mod stack_none;
+#[cfg(not(any(all(unix, not(miri)), all(windows, not(miri)))))]
+use stack_none as stack;
+
+#[cfg(all(windows, not(miri)))]
+#[path = "join_windows.rs"]
+mod join;
+#[cfg(not(all(windows, not(miri))))]
+#[path = "join_std.rs"]
+mod join;
 
 #[cfg(all(unix, not(miri)))]
 #[path = "signals_unix.rs"]
@@ -241,7 +256,7 @@ enum Made {
 impl Thread for OsThread {
     fn join(self) -> Result<(), Box<dyn Any + Send>> {
         match self.0 {
-            Made::BySystem(thread) => thread.join(),
+            Made::BySystem(thread) => join::join(thread),
             #[cfg(feature = "hosted")]
             Made::ByProgram(thread) => thread.join(),
         }
