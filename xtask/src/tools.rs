@@ -104,6 +104,13 @@ pub(crate) const TOOLS: &[Tool] = &[
         install: Install::Run("rustup component add clippy"),
     },
     Tool {
+        name: "cc",
+        need: Need::Optional,
+        part_of: None,
+        probe: Probe::Runs("cc --version"),
+        install: Install::Debian("gcc libc6-dev"),
+    },
+    Tool {
         name: "c++",
         need: Need::Optional,
         part_of: None,

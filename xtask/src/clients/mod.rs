@@ -193,17 +193,24 @@ pub(crate) fn formatted(context: &Context) -> Result<String, String> {
     Ok(String::new())
 }
 
-/// The stage of `cargo xtask test`.
-pub(crate) fn stage(context: &Context) -> Result<String, String> {
+/// The stage of each run of `cargo xtask test`: programs in C, which are compiled soon.
+pub(crate) fn stage_in_c(context: &Context) -> Result<String, String> {
     let scenes = box2d::build(context)?;
-    let tested = [
-        box2d::check(context, &scenes)?,
-        enkits::tests(context)?,
+    verdict(&[box2d::check(context, &scenes)?, enkits::tests(context)?])
+}
+
+/// The stage of a run of all: the rest of the smoke.
+pub(crate) fn stage(context: &Context) -> Result<String, String> {
+    verdict(&[
         jolt::rules(context)?,
         rayon::core_tests(context, false)?,
         bevy::own_tests(context)?,
         demo::BEVY.check(context)?,
-    ];
+    ])
+}
+
+/// What a stage says of its tests.
+fn verdict(tested: &[Tested]) -> Result<String, String> {
     let texts = tested
         .iter()
         .map(|Tested { client, counts }| format!("{client}: {counts}"));
