@@ -248,7 +248,7 @@ pub struct OsThread(Made);
 
 #[derive(Debug)]
 enum Made {
-    BySystem(std::thread::JoinHandle<()>),
+    BySystem(std::thread::JoinHandle<()>, join::Begun),
     #[cfg(feature = "hosted")]
     ByProgram(hosted::Hosted),
 }
@@ -256,7 +256,7 @@ enum Made {
 impl Thread for OsThread {
     fn join(self) -> Result<(), Box<dyn Any + Send>> {
         match self.0 {
-            Made::BySystem(thread) => join::join(thread),
+            Made::BySystem(thread, begun) => join::join(thread, &begun),
             #[cfg(feature = "hosted")]
             Made::ByProgram(thread) => thread.join(),
         }
@@ -264,7 +264,7 @@ impl Thread for OsThread {
 
     fn is_current(&self) -> bool {
         match &self.0 {
-            Made::BySystem(thread) => stack::is_current(thread),
+            Made::BySystem(thread, _) => stack::is_current(thread),
             #[cfg(feature = "hosted")]
             Made::ByProgram(thread) => thread.is_current(),
         }
@@ -318,9 +318,15 @@ unsafe impl Platform for Os {
         if let Some(bytes) = spec.stack_bytes {
             builder = builder.stack_size(bytes);
         }
+        let begun = join::Begun::default();
+        let (noted, begins) = (begun.clone(), begins_as(spec.mask, spec.slice, body));
+        let begins = move || {
+            noted.note();
+            begins();
+        };
         builder
-            .spawn(begins_as(spec.mask, spec.slice, body))
-            .map(|thread| OsThread(Made::BySystem(thread)))
+            .spawn(begins)
+            .map(|thread| OsThread(Made::BySystem(thread, begun)))
             .map_err(|error| SpawnError::from_system(&error))
     }
 
