@@ -141,6 +141,18 @@ pub trait Thread: Send + 'static {
     /// The payload of the panic that ended the thread.
     fn join(self) -> Result<(), Box<dyn Any + Send>>;
 
+    /// The same for the end of all: no thread will take this one's place. A platform may leave a thread that
+    /// has done its work and cannot end at the moment, or that has done none and then never does.
+    ///
+    /// # Errors
+    /// As for [`join`](Thread::join), unless the thread was left.
+    fn join_last(self) -> Result<(), Box<dyn Any + Send>>
+    where
+        Self: Sized,
+    {
+        self.join()
+    }
+
     /// Whether this is the calling thread, which cannot join itself.
     fn is_current(&self) -> bool;
 }

@@ -1,16 +1,22 @@
-//! Waiting for a thread's end, as std does it.
+//! Waiting for the last threads' ends, as std does it.
 
 use std::any::Any;
 use std::thread::JoinHandle;
 
 /// Whether a thread has begun: it does not matter.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Begun(());
+pub(super) struct Beginning(());
 
-impl Begun {
-    pub(super) fn note(&self) {}
+impl Beginning {
+    /// Whether the calling thread, which is about to begin, may.
+    pub(super) fn begin(&self) -> bool {
+        true
+    }
 }
 
-pub(super) fn join(thread: JoinHandle<()>, _begun: &Begun) -> Result<(), Box<dyn Any + Send>> {
+pub(super) fn join_last(
+    thread: JoinHandle<()>,
+    _beginning: &Beginning,
+) -> Result<(), Box<dyn Any + Send>> {
     thread.join()
 }

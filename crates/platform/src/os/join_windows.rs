@@ -1,4 +1,4 @@
-//! Waiting for a thread's end on Windows.
+//! Waiting for the last threads' ends on Windows.
 //!
 //! What a thread has kept in thread-local variables is dropped under a lock of the process, the loader's,
 //! and so are static variables of a library that is unloaded. No thread can begin or end meanwhile, since
@@ -9,7 +9,8 @@
 use std::any::Any;
 use std::os::windows::io::AsRawHandle;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 
 use windows_sys::Win32::Foundation::WAIT_TIMEOUT;
@@ -21,38 +22,60 @@ const LOOK_MILLIS: u32 = 50;
 /// So many looks for a thread that has not begun: others may have the CPUs.
 const LOOKS_FOR_BEGIN: u32 = 20;
 
-/// Whether a thread has begun its work.
+/// What has become of a thread that was started.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Begun(Arc<AtomicBool>);
+pub(super) struct Beginning(Arc<AtomicU32>);
 
-impl Begun {
-    /// It has.
-    pub(super) fn note(&self) {
-        // Relaxed: it publishes nothing.
-        self.0.store(true, Ordering::Relaxed);
+impl Beginning {
+    const OPEN: u32 = 0;
+    const BEGUN: u32 = 1;
+    const LEFT: u32 = 2;
+
+    /// Whether the calling thread, which is about to begin, may: it may not once it was left.
+    pub(super) fn begin(&self) -> bool {
+        self.turn(Self::BEGUN)
     }
 
-    fn is_noted(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+    /// Leaves a thread that has not begun. False if it has.
+    fn leave(&self) -> bool {
+        self.turn(Self::LEFT)
+    }
+
+    /// One of both gets it.
+    fn turn(&self, to: u32) -> bool {
+        // Relaxed, here and below: it publishes nothing. Work that is not begun is never done.
+        let turned = self.0.compare_exchange(Self::OPEN, to, Relaxed, Relaxed);
+        turned.is_ok()
+    }
+
+    fn is_open(&self) -> bool {
+        self.0.load(Relaxed) == Self::OPEN
     }
 }
 
 /// Waits for the end of a thread, or of its work if it cannot end. Then a panic of it is not told. A thread
-/// that could not begin does its work later.
-pub(super) fn join(thread: JoinHandle<()>, begun: &Begun) -> Result<(), Box<dyn Any + Send>> {
+/// that cannot begin never does its work.
+pub(super) fn join_last(
+    thread: JoinHandle<()>,
+    beginning: &Beginning,
+) -> Result<(), Box<dyn Any + Send>> {
     let mut looks_for_begin = LOOKS_FOR_BEGIN;
     loop {
         let had_finished = thread.is_finished();
-        if !begun.is_noted() {
-            looks_for_begin -= 1;
-        }
         // SAFETY: the handle is open as long as `thread` lives.
         let outcome = unsafe { WaitForSingleObject(thread.as_raw_handle(), LOOK_MILLIS) };
         if outcome != WAIT_TIMEOUT {
             return thread.join();
         }
-        if had_finished || looks_for_begin == 0 {
+        if had_finished {
             return Ok(());
+        }
+        if beginning.is_open() {
+            looks_for_begin -= 1;
+            if looks_for_begin == 0 && beginning.leave() {
+                return Ok(());
+            }
+            looks_for_begin = looks_for_begin.max(1);
         }
     }
 }
@@ -62,7 +85,6 @@ mod tests {
     use std::cell::RefCell;
     use std::sync::mpsc;
     use std::thread;
-    use std::time::Duration;
 
     use super::*;
 
@@ -73,14 +95,14 @@ mod tests {
         fn drop(&mut self) {
             self.1.send(()).expect("it listens");
             let thread = self.0.take().expect("it is dropped once");
-            join(thread, &has_begun()).expect("it does not panic");
+            join_last(thread, &has_begun()).expect("it does not panic");
         }
     }
 
-    fn has_begun() -> Begun {
-        let begun = Begun::default();
-        begun.note();
-        begun
+    fn has_begun() -> Beginning {
+        let beginning = Beginning::default();
+        assert!(beginning.begin());
+        beginning
     }
 
     thread_local! { static KEPT: RefCell<Option<Worker>> = const { RefCell::new(None) } }
@@ -98,42 +120,40 @@ mod tests {
         begin.recv().expect("it begins");
         let worker = Worker(Some(worker), send);
         let ends = thread::spawn(|| KEPT.set(Some(worker)));
-        join(ends, &has_begun()).expect("it does not panic");
+        join_last(ends, &has_begun()).expect("it does not panic");
     }
 
-    /// Goal: a thread that cannot begin is not waited for either. Method: a variable that starts a thread
-    /// when it is dropped.
+    /// Goal: a thread that cannot begin is not waited for either, and then never begins. Method: a variable
+    /// that starts a thread when it is dropped.
     #[test]
     fn a_thread_that_does_not_begin_is_left() {
-        struct Starts(Begun);
+        struct Starts(mpsc::Sender<bool>);
         impl Drop for Starts {
             fn drop(&mut self) {
-                let begun = self.0.clone();
-                let late = thread::spawn(move || begun.note());
-                join(late, &self.0).expect("it does not panic");
+                let (beginning, begins) = (Beginning::default(), self.0.clone());
+                let own = beginning.clone();
+                let late = thread::spawn(move || begins.send(own.begin()).expect("it listens"));
+                join_last(late, &beginning).expect("it does not panic");
             }
         }
         thread_local! { static LATE: RefCell<Option<Starts>> = const { RefCell::new(None) } }
-        let begun = Begun::default();
-        let kept = begun.clone();
-        let ends = thread::spawn(|| LATE.set(Some(Starts(kept))));
-        join(ends, &has_begun()).expect("it does not panic");
-        while !begun.is_noted() {
-            thread::sleep(Duration::from_millis(1));
-        }
+        let (send, receive) = mpsc::channel();
+        let ends = thread::spawn(|| LATE.set(Some(Starts(send))));
+        join_last(ends, &has_begun()).expect("it does not panic");
+        assert_eq!(receive.recv(), Ok(false));
     }
 
     /// Goal: a panic is told. Method: a thread that panics, again while another test has the loader's lock.
     #[test]
     fn a_panic_is_told() {
         let panics = || {
-            let begun = Begun::default();
-            let noted = begun.clone();
+            let beginning = Beginning::default();
+            let own = beginning.clone();
             let thread = thread::spawn(move || {
-                noted.note();
+                own.begin();
                 panic!("meant")
             });
-            join(thread, &begun)
+            join_last(thread, &beginning)
         };
         while panics().is_ok() {}
     }

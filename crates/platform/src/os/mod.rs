@@ -248,7 +248,7 @@ pub struct OsThread(Made);
 
 #[derive(Debug)]
 enum Made {
-    BySystem(std::thread::JoinHandle<()>, join::Begun),
+    BySystem(std::thread::JoinHandle<()>, join::Beginning),
     #[cfg(feature = "hosted")]
     ByProgram(hosted::Hosted),
 }
@@ -256,7 +256,15 @@ enum Made {
 impl Thread for OsThread {
     fn join(self) -> Result<(), Box<dyn Any + Send>> {
         match self.0 {
-            Made::BySystem(thread, begun) => join::join(thread, &begun),
+            Made::BySystem(thread, _) => thread.join(),
+            #[cfg(feature = "hosted")]
+            Made::ByProgram(thread) => thread.join(),
+        }
+    }
+
+    fn join_last(self) -> Result<(), Box<dyn Any + Send>> {
+        match self.0 {
+            Made::BySystem(thread, beginning) => join::join_last(thread, &beginning),
             #[cfg(feature = "hosted")]
             Made::ByProgram(thread) => thread.join(),
         }
@@ -318,15 +326,16 @@ unsafe impl Platform for Os {
         if let Some(bytes) = spec.stack_bytes {
             builder = builder.stack_size(bytes);
         }
-        let begun = join::Begun::default();
-        let (noted, begins) = (begun.clone(), begins_as(spec.mask, spec.slice, body));
+        let beginning = join::Beginning::default();
+        let (own, begins) = (beginning.clone(), begins_as(spec.mask, spec.slice, body));
         let begins = move || {
-            noted.note();
-            begins();
+            if own.begin() {
+                begins();
+            }
         };
         builder
             .spawn(begins)
-            .map(|thread| OsThread(Made::BySystem(thread, begun)))
+            .map(|thread| OsThread(Made::BySystem(thread, beginning)))
             .map_err(|error| SpawnError::from_system(&error))
     }
 

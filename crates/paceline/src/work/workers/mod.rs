@@ -21,7 +21,7 @@ use super::thread_slot::{ThreadKind, ThreadSlot};
 use crate::adapt::RefusedWorker;
 
 pub(crate) use table::{Spawner, WorkerThreads};
-use table::{WorkerEntry, WorkerTable, join};
+use table::{WorkerEntry, WorkerTable, join, join_last};
 
 impl<P: Platform> Shared<P> {
     /// Makes the number of regular workers the wanted one. Returns the first refusal of the system; then
@@ -222,7 +222,7 @@ impl<P: Platform> Shared<P> {
             threads.flatten().collect::<Vec<_>>()
         });
         for thread in threads {
-            join(thread);
+            join_last(thread);
         }
     }
 

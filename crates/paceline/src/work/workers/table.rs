@@ -1,5 +1,7 @@
 //! The workers' entries, under one lock, and the numbers that all threads may read without it.
 
+use std::any::Any;
+
 use event::Nanos;
 use platform::{Atomic, CpuSet, Lock, Ordering, Platform, Thread};
 #[cfg(feature = "pools")]
@@ -143,15 +145,25 @@ impl<P: Platform> WorkerTable<P> {
     }
 }
 
-/// Waits for the end of a worker's thread, unless it is the calling thread. It is the calling thread while
-/// its thread-locals are dropped, if one of them was the last owner of the job system.
+/// Waits for the end of a worker's thread, after which another one may have its thread slot.
 pub(super) fn join<T: Thread>(thread: T) {
-    if thread.is_current() {
-        return;
+    if !thread.is_current() {
+        pass_on(thread.join());
     }
+}
+
+/// The same for the end of all, unless it is the calling thread. It is the calling thread while its
+/// thread-locals are dropped, if one of them was the last owner of the job system.
+pub(super) fn join_last<T: Thread>(thread: T) {
+    if !thread.is_current() {
+        pass_on(thread.join_last());
+    }
+}
+
+fn pass_on(ended: Result<(), Box<dyn Any + Send>>) {
     // Nothing of the program's unwinds out of a worker. An unwind comes from the platform: a model has
     // failed.
-    if let Err(payload) = thread.join()
+    if let Err(payload) = ended
         && !std::thread::panicking()
     {
         std::panic::resume_unwind(payload);
