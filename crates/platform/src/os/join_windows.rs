@@ -9,8 +9,8 @@
 use std::any::Any;
 use std::os::windows::io::AsRawHandle;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::{AtomicU32, fence};
 use std::thread::JoinHandle;
 
 use windows_sys::Win32::Foundation::WAIT_TIMEOUT;
@@ -68,6 +68,8 @@ pub(super) fn join_last(
             return thread.join();
         }
         if had_finished {
+            // Acquire, partner: the thread's drop of what std shares with it, by which it counts as finished.
+            fence(Acquire);
             return Ok(());
         }
         if beginning.is_open() {
