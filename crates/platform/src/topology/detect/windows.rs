@@ -345,7 +345,7 @@ mod tests {
 
     /// Goal: a set of CPUs keeps its members on the way to Windows and back. Method: any set.
     #[test]
-    fn sets_are_masks() {
+    fn sets_are_masks_long() {
         for seed in 0..200 {
             let mut random = Random::new(seed);
             let cpus: CpuSet = (0..random.below(40))
@@ -359,7 +359,7 @@ mod tests {
 
     /// Goal: any bytes have an answer. Method: records with bytes changed and cut off.
     #[test]
-    fn any_bytes_have_an_answer() {
+    fn any_bytes_have_an_answer_long() {
         for seed in 0..500 {
             let (mut random, mut answers) = (Random::new(seed), hybrid());
             for _ in 0..random.below(20) {
